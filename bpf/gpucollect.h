@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the BPF programs and the collector share: frames as 64-bit words, the records of the
+ * ring buffer and the contents of the maps that the collector fills. Include after the
+ * fixed-width types (vmlinux.h or <linux/types.h>). Layouts are append-only; every record is a
+ * multiple of 8 bytes without holes.
+ */
+#ifndef GPUCOLLECT_H
+#define GPUCOLLECT_H
+
+#define GPUCOLLECT_MAX_FRAMES 1024	/* words of one user stack, its end mark included */
+#define GPUCOLLECT_MAX_KERNEL_FRAMES 127
+#define GPUCOLLECT_PAGE_SHIFT 12	/* rows are kept by 4 KiB pages of a file */
+#define GPUCOLLECT_MAX_PAGE_ROWS 4096
+#define GPUCOLLECT_MAX_ROWS (1u << 20)
+#define GPUCOLLECT_MAX_RULES (1u << 16)
+#define GPUCOLLECT_MAX_PAGES (1u << 16)
+#define GPUCOLLECT_MAX_PROCS (1u << 14)
+#define GPUCOLLECT_MAX_MAPPINGS (1u << 17)	/* of all processes */
+#define GPUCOLLECT_MAX_PROC_MAPPINGS (1u << 12)	/* executable ones of one process */
+#define GPUCOLLECT_SEEN_STACKS (1u << 16)
+#define GPUCOLLECT_COMM_LEN 16
+
+/*
+ * A frame is one word: bits 60-63 the kind, the rest by kind. For callers the address is that of
+ * the byte before the return address, i.e. inside the call; for the frame that was hit (and for
+ * one interrupted by a signal) it is exact.
+ */
+enum gpucollect_frame {
+	FRAME_NONE = 0,
+	FRAME_FILE = 1,		/* bits 36-59 file id, bits 0-35 offset in the file */
+	FRAME_FILE_GUESS = 2,	/* the same, found by the frame pointer: a guess */
+	FRAME_ANON = 3,		/* bits 0-59 address in executable memory without a file */
+	FRAME_ANON_GUESS = 4,
+	FRAME_KERNEL = 5,	/* bits 0-59 of a kernel address */
+	FRAME_END = 6,		/* last word: bits 52-59 enum gpucollect_end, 0-23 file id */
+};
+
+#define FRAME_KIND(w) ((__u32)((w) >> 60))
+#define FRAME_FILE_BITS 24
+#define FRAME_OFFSET_BITS 36
+#define FRAME_FILE_ID(w) ((__u32)((w) >> FRAME_OFFSET_BITS) & ((1u << FRAME_FILE_BITS) - 1))
+#define FRAME_OFFSET(w) ((w) & ((1ull << FRAME_OFFSET_BITS) - 1))
+#define FRAME_ADDRESS(w) ((w) & ((1ull << 60) - 1))
+#define FRAME_KERNEL_ADDRESS(w) ((w) | (0xfull << 60))
+#define FRAME_MAKE_FILE(kind, file, off) \
+	((__u64)(kind) << 60 | (__u64)(file) << FRAME_OFFSET_BITS | (off))
+#define FRAME_MAKE_ADDRESS(kind, addr) ((__u64)(kind) << 60 | FRAME_ADDRESS(addr))
+#define FRAME_MAKE_END(why, file) ((__u64)FRAME_END << 60 | (__u64)(why) << 52 | (file))
+#define FRAME_END_WHY(w) ((__u32)((w) >> 52) & 0xff)
+#define FRAME_END_FILE(w) ((__u32)(w) & ((1u << FRAME_FILE_BITS) - 1))
+
+/* Why a user stack ends: its last word always says it. */
+enum gpucollect_end {
+	END_ROOT = 0,		/* outermost frame reached: complete */
+	END_TRUNCATED = 1,	/* more frames than GPUCOLLECT_MAX_FRAMES, or than the copy held */
+	END_NO_INFO = 2,	/* file has no unwind information there, no frame pointer to follow */
+	END_NO_RULE = 3,	/* unwind information that can't be applied */
+	END_UNREADABLE = 4,	/* stack memory could not be read */
+	END_NO_PROGRESS = 5,	/* a loop */
+	END_NOT_CODE = 6,	/* return address outside executable memory */
+	END_ANON = 7,		/* anonymous code, no frame pointer to follow */
+	END_NO_STACK = 8,	/* nothing known: no user registers, or the copy was lost */
+	END_KERNEL_THREAD = 9,	/* has no user stack */
+	NR_END,
+};
+
+enum gpucollect_rec {
+	REC_STACK = 1,		/* struct rec_stack */
+	REC_SAMPLE = 2,		/* struct rec_sample */
+	REC_LAUNCH = 3,		/* struct rec_launch */
+	REC_RAW = 4,		/* struct rec_raw */
+	REC_FORK = 5,		/* struct rec_process */
+	REC_EXEC = 6,		/* struct rec_process */
+	REC_EXIT = 7,		/* struct rec_process */
+	REC_LIBRARY = 8,	/* struct rec_library: the timing library says where its channel is */
+	REC_MAPPED = 9,		/* struct rec_mapped: a target mapped a driver */
+};
+
+struct rec_head {
+	__u32 size;		/* of the whole record, bytes */
+	__u16 type;		/* enum gpucollect_rec */
+	__u16 cpu;
+	__u64 time;		/* CLOCK_MONOTONIC, ns */
+};
+
+/*
+ * The frames of a stack, sent once; later records carry only its hash. User stacks: leaf first,
+ * ended by a FRAME_END word. Kernel stacks: leaf first, FRAME_KERNEL words only. The hash covers
+ * all words; with ANON words also the process and its generation.
+ */
+struct rec_stack {
+	struct rec_head head;
+	__u64 hash;
+	__u32 tgid;		/* process it was seen in first */
+	__u32 nr;		/* words that follow */
+	__u64 words[];
+};
+
+struct rec_sample {
+	struct rec_head head;
+	__u32 tgid;
+	__u32 tid;
+	__u64 user;		/* hash of the user stack; 0: [no stack] (in a rec_raw: not yet known) */
+	__u64 kernel;		/* hash of the kernel stack; 0: the sample hit user code */
+};
+
+/* 96 bytes at most, by design: one for every launch. */
+struct rec_launch {
+	struct rec_head head;
+	__u32 tgid;
+	__u32 tid;
+	__u64 user;		/* hash of the stack at the launch; 0 as above */
+	__u64 id;		/* launch id of the timing library; 0: seen by a uprobe on the driver */
+	__u64 function;		/* CUfunction, CUkernel or CUgraphExec */
+	__u64 stream;
+	__u32 grid[3];
+	__u32 block[3];
+	__u32 shared_bytes;	/* dynamic shared memory */
+	__u16 entry;		/* enum launch_entry (gpu_timing/channel.h) */
+	__u16 flags;		/* LAUNCH_* (gpu_timing/channel.h) */
+};
+
+/*
+ * A stack that met code without rows, or a process whose mappings aren't known yet: registers
+ * and a copy of the stack, to be unwound in user space. One of `sample` and `launch` is set, by
+ * its head.type.
+ */
+struct rec_raw {
+	struct rec_head head;
+	union {
+		struct rec_sample sample;
+		struct rec_launch launch;
+	};
+	__u64 regs[16];		/* DWARF numbers, see unwind_step.h */
+	__u64 pc;
+	__u32 in_syscall;	/* bool: pc is behind a syscall instruction */
+	__u32 len;		/* bytes of the stack that follow, from rsp upwards */
+	__u8 stack[];
+};
+
+struct rec_process {
+	struct rec_head head;
+	__u32 tgid;
+	__u32 parent;		/* fork: the parent's tgid */
+	char comm[GPUCOLLECT_COMM_LEN];
+};
+
+struct rec_library {
+	struct rec_head head;
+	__u32 tgid;
+	__s32 fd;		/* number of the memfd in that process: a hint, not a proof */
+};
+
+struct rec_mapped {
+	struct rec_head head;
+	__u32 tgid;
+	__u32 dev;
+	__u64 inode;
+};
+
+/* Losses, one counter for each cause; per CPU in BPF, summed by the collector. */
+enum gpucollect_lost {
+	LOST_SAMPLE = 0,	/* ring full: a CPU sample */
+	LOST_LAUNCH = 1,	/* ring full: a launch */
+	LOST_STACK = 2,		/* ring full: frames of a stack (its samples show [no stack]) */
+	LOST_RAW = 3,		/* ring full: the copy of a stack that needed user space */
+	LOST_PROCESS = 4,	/* ring full: fork, exec, exit, library, mapped */
+	LOST_NESTED = 5,	/* no scratch left: probes interrupted each other too deeply */
+	LOST_PROCS_FULL = 6,	/* more processes than GPUCOLLECT_MAX_PROCS */
+	LOST_ARGS = 7,		/* launch arguments unreadable (the launch is counted) */
+	SEEN_SAMPLE = 8,	/* not losses: what the programs saw in all */
+	SEEN_LAUNCH = 9,
+	SEEN_RAW = 10,
+	NR_COUNTERS,
+};
+
+/* --- maps filled by the collector ------------------------------------------------------- */
+
+struct page_key {
+	__u32 file;
+	__u32 page;		/* offset in the file >> GPUCOLLECT_PAGE_SHIFT */
+};
+
+struct page_rows {
+	__u32 first;		/* index of the page's first row; that row has pc 0 */
+	__u32 nr;		/* >= 1 */
+};
+
+enum mapping_kind {
+	MAPPING_FILE = 0,
+	MAPPING_ANON = 1,	/* executable, no file: JIT code */
+	MAPPING_OTHER = 2,	/* executable but no rows can be had (unreadable file) */
+};
+
+/* Executable mappings of a process, sorted by start, without overlap. */
+struct mapping {
+	__u64 start;
+	__u64 end;
+	__u64 offset;		/* in the file, of start */
+	__u32 file;
+	__u32 kind;		/* enum mapping_kind */
+};
+
+#define PROC_NO_SLOT (~0u)
+
+enum proc_flags {
+	PROC_TARGET = 1,	/* samples and launches of this process are wanted */
+};
+
+/* Map procs: tgid -> this. The BPF side adds children of targets itself. */
+struct proc {
+	__u32 slot;		/* index into slots; PROC_NO_SLOT: mappings not read yet */
+	__u32 flags;
+};
+
+/* Map slots: the collector never writes map_seq, BPF nothing else. */
+struct proc_slot {
+	__u64 mappings;		/* first index << 32 | number: one store, so always consistent */
+	__u32 map_seq;		/* bumped by BPF at every change of executable mappings and at exec */
+	__u32 read_seq;		/* map_seq before the collector read the mappings in force */
+	__u32 generation;	/* of the address space: changed by exec */
+	__u32 tgid;
+};
+
+#endif

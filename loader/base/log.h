@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Messages for the user: always on stderr, one line each, never on stdout (that is data). */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+enum log_level { LOG_ERROR = 0, LOG_WARN = 1, LOG_INFO = 2, LOG_DEBUG = 3 };
+
+/* Messages above `level` are not printed; the default is LOG_INFO. */
+void log__set_level(enum log_level level);
+
+/* printf-like, without a final newline; keeps errno. A message is "gpucollect: …\n". */
+void log__print(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#define log_error(...) log__print(LOG_ERROR, __VA_ARGS__)
+#define log_warn(...) log__print(LOG_WARN, __VA_ARGS__)
+#define log_info(...) log__print(LOG_INFO, __VA_ARGS__)
+#define log_debug(...) log__print(LOG_DEBUG, __VA_ARGS__)
+
+#endif
