@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Exit codes: one table for the enum, for --help and for the documentation's test. */
+#ifndef EXIT_CODES_H
+#define EXIT_CODES_H
+
+/* X(name, code, meaning) */
+#define EXIT_CODES(X) \
+	X(EXIT_COMPLETE, 0, "complete") \
+	X(EXIT_PARTIAL, 1, "written but partial: more than 1 % lost, target vanished early, or " \
+		"saved to another file") \
+	X(EXIT_EMPTY, 2, "nothing was captured") \
+	X(EXIT_USAGE, 64, "usage error") \
+	X(EXIT_NO_PERMISSION, 77, "a permission or a feature of the system is missing") \
+	X(EXIT_OWN_FAILURE, 125, "with a command: gpucollect itself failed") \
+	X(EXIT_NOT_EXECUTABLE, 126, "with a command: it could not be executed") \
+	X(EXIT_NOT_FOUND, 127, "with a command: it was not found") \
+	X(EXIT_ABORTED, 130, "aborted by a second signal")
+
+/* With a command that ran: its own status, or EXIT_SIGNAL + the number of the signal. */
+#define EXIT_SIGNAL 128
+
+enum exit_code {
+#define X(name, code, meaning) name = code,
+	EXIT_CODES(X)
+#undef X
+};
+
+#endif

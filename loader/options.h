@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The command line: from argv to one struct, and what goes together. */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define OPTIONS_DEFAULT_FREQUENCY 20u
+#define OPTIONS_MAX_FREQUENCY 10000u
+
+enum options_metric {
+	METRIC_DEFAULT = 0,	/* not given; never left after options__parse */
+	METRIC_GPU,		/* ns of device time */
+	METRIC_CPU,		/* ns of CPU time */
+	METRIC_LAUNCHES,	/* number of launches */
+};
+
+enum options_format {
+	FORMAT_DEFAULT = 0,	/* not given */
+	FORMAT_FOLDED,
+};
+
+/* What to do at all. */
+enum options_action {
+	ACTION_RECORD = 0,
+	ACTION_HELP,		/* text for stdout: options__print_help */
+	ACTION_VERSION,
+};
+
+struct options {
+	enum options_action action;
+	pid_t *pids;		/* sorted, without doubles */
+	size_t nr_pids;
+	bool all;
+	char **command;		/* in argv, NULL-terminated; NULL: none */
+	unsigned int frequency;	/* Hz; the machine may want less: see options__check */
+	bool frequency_given;
+	uint64_t duration_ns;	/* 0: until the target ends or a signal comes */
+	const char *output;	/* in argv; "-": stdout; NULL: not given */
+	enum options_format format;
+	enum options_metric metric;
+	bool no_inject;
+	bool no_cpu;
+	bool no_gpu;
+	bool annotate;
+	bool per_thread;
+	bool force;
+	bool quiet;
+	unsigned int verbose;
+};
+
+/*
+ * 0: *o is ready and consistent; METRIC_DEFAULT was replaced by what the target implies.
+ * -EINVAL: usage error, *message says flag, value and mend (malloc'd, one line or more).
+ * -ENOMEM. argv must outlive *o. Prints nothing, never exits.
+ */
+int options__parse(int argc, char **argv, struct options *o, char **message);
+void options__free(struct options *o);
+
+/*
+ * Pure: what is wrong with this combination, or NULL. METRIC_DEFAULT is allowed. The text is
+ * malloc'd; *oom is set where that failed.
+ */
+char *options__check(const struct options *o, bool *oom);
+/* Pure: the metric that these options imply where none was given. */
+enum options_metric options__default_metric(const struct options *o);
+
+/* Where the result goes. */
+enum options_destination {
+	DESTINATION_STDOUT,	/* folded on stdout */
+	DESTINATION_SUMMARY,	/* the short table on stdout, which is a terminal */
+	DESTINATION_FILE,	/* o->output */
+	DESTINATION_OWN_FILE,	/* gpucollect-NAME-PID.folded: stdout belongs to the command */
+};
+enum options_destination options__destination(const struct options *o, bool stdout_is_terminal);
+
+/* To stdout; 0 or a negative errno (full disk, closed pipe). */
+int options__print_help(void);
+int options__print_version(void);
+
+#endif
