@@ -85,7 +85,7 @@ $(B)/obj/%.o: %.c
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
-$(B)/obj/loader/%.o: | $(B)/gpucollect.skel.h
+$(filter $(B)/obj/loader/%,$(OBJ)): | $(B)/gpucollect.skel.h
 $(B)/gpucollect: $(OBJ) $(if $(TIMING_LIB),$(B)/obj/embed.o)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(OPT) $(EXTRA_CFLAGS) -o $@ $^ $(LIBS) $(EXTRA_LDFLAGS)

@@ -74,7 +74,6 @@ enum gpucollect_rec {
 	REC_EXEC = 6,		/* struct rec_process */
 	REC_EXIT = 7,		/* struct rec_process */
 	REC_LIBRARY = 8,	/* struct rec_library: the timing library says where its channel is */
-	REC_MAPPED = 9,		/* struct rec_mapped: a target mapped a driver */
 };
 
 struct rec_head {
@@ -93,8 +92,7 @@ struct rec_stack {
 	struct rec_head head;
 	__u64 hash;
 	__u32 tgid;		/* process it was seen in first */
-	__u32 nr;		/* words that follow */
-	__u64 words[];
+	__u32 nr;		/* 64-bit words that follow */
 };
 
 struct rec_sample {
@@ -152,20 +150,13 @@ struct rec_library {
 	__s32 fd;		/* number of the memfd in that process: a hint, not a proof */
 };
 
-struct rec_mapped {
-	struct rec_head head;
-	__u32 tgid;
-	__u32 dev;
-	__u64 inode;
-};
-
 /* Losses, one counter for each cause; per CPU in BPF, summed by the collector. */
 enum gpucollect_lost {
 	LOST_SAMPLE = 0,	/* ring full: a CPU sample */
 	LOST_LAUNCH = 1,	/* ring full: a launch */
 	LOST_STACK = 2,		/* ring full: frames of a stack (its samples show [no stack]) */
 	LOST_RAW = 3,		/* ring full: the copy of a stack that needed user space */
-	LOST_PROCESS = 4,	/* ring full: fork, exec, exit, library, mapped */
+	LOST_PROCESS = 4,	/* ring full: fork, exec, exit, library */
 	LOST_NESTED = 5,	/* no scratch left: probes interrupted each other too deeply */
 	LOST_PROCS_FULL = 6,	/* more processes than GPUCOLLECT_MAX_PROCS */
 	LOST_ARGS = 7,		/* launch arguments unreadable (the launch is counted) */
@@ -214,13 +205,15 @@ struct proc {
 	__u32 flags;
 };
 
-/* Map slots: the collector never writes map_seq, BPF nothing else. */
+/* Map slots. BPF writes map_seq and counts unknown_budget down; the collector writes the rest. */
 struct proc_slot {
 	__u64 mappings;		/* first index << 32 | number: one store, so always consistent */
-	__u32 map_seq;		/* bumped by BPF at every change of executable mappings and at exec */
+	__u32 map_seq;		/* bumped by BPF at exec: the mappings are those of another image */
 	__u32 read_seq;		/* map_seq before the collector read the mappings in force */
 	__u32 generation;	/* of the address space: changed by exec */
+	__s32 unknown_budget;	/* stacks with code in no known mapping that user space will look at */
 	__u32 tgid;
+	__u32 pad;
 };
 
 #endif

@@ -7,12 +7,16 @@
  * Register numbers are DWARF's for x86-64 (System V psABI, figure 3.36): 0 rax, 1 rdx, 2 rcx,
  * 3 rbx, 4 rsi, 5 rdi, 6 rbp, 7 rsp, 8-15 r8-r15; 16 is the return address, kept as `pc`.
  *
- * Before including, define the fixed-width types (vmlinux.h or <linux/types.h>) and
+ * Before including, define the fixed-width types (vmlinux.h or <linux/types.h>) and, for the
+ * functions (without it only the types are declared),
  *	UNWIND_READ(ctx, dst, size, addr)	0, or negative if the bytes can't be read
+ * Reads may go below the stack pointer of the frame at hand, down to that of the first frame of
+ * the walk: rbx is fetched late from where a frame that was left long ago saved it.
  */
 #ifndef GPUCOLLECT_UNWIND_STEP_H
 #define GPUCOLLECT_UNWIND_STEP_H
 
+#define UNWIND_RBX 3
 #define UNWIND_RBP 6
 #define UNWIND_RSP 7
 #define UNWIND_NR_REGS 16
@@ -41,7 +45,11 @@ enum unwind_save {
 	UNWIND_SAVE_DEREF = 4,	/* *(reg + off) */
 };
 
-/* 24 bytes; all zero is "no unwind information". Equal rules are equal bytes (they are interned). */
+/*
+ * 32 bytes; all zero is "no unwind information". Equal rules are equal bytes (they are interned).
+ * rbx is followed because frames in the middle of a stack have a CFA relative to it: the lazy
+ * binding and TLS trampolines of glibc (sysdeps/x86_64/dl-trampoline.h, dl-tlsdesc-dynamic.h).
+ */
 struct unwind_rule {
 	__u8 cfa;		/* enum unwind_cfa */
 	__u8 cfa_reg;
@@ -55,6 +63,10 @@ struct unwind_rule {
 	__s32 cfa_add;
 	__s32 ra_off;
 	__s32 rbp_off;
+	__s32 rbx_off;
+	__u8 rbx;		/* enum unwind_save, never REG */
+	__u8 rbx_reg;
+	__u16 unused;
 };
 
 /* A row: from this byte of its 4 KiB page of the file on, this rule holds. */
@@ -70,9 +82,12 @@ struct unwind_row {
 struct unwind_regs {
 	__u64 r[UNWIND_NR_REGS];
 	__u64 pc;
-	__u32 full;		/* bool: r[] holds more than rsp and rbp; implies pc is exact */
+	__u32 full;		/* bool: all of r[] holds; else rsp and rbp, and rbx by rbx_at */
 	__u32 lost_rbp;		/* bool: rbp is not known any more */
+	__u64 rbx_at;		/* meaningful if not full: where rbx was saved last, or one of */
 };
+#define UNWIND_RBX_LIVE 0ull	/* not saved since: r[3] holds it */
+#define UNWIND_RBX_LOST (~0ull)
 
 enum unwind_result {
 	UNWIND_OK = 0,
@@ -82,6 +97,11 @@ enum unwind_result {
 	UNWIND_UNREADABLE = 4,	/* memory could not be read */
 	UNWIND_NO_PROGRESS = 5,	/* the stack pointer did not grow */
 };
+
+#endif
+
+#if defined(UNWIND_READ) && !defined(GPUCOLLECT_UNWIND_STEP_FUNCTIONS)
+#define GPUCOLLECT_UNWIND_STEP_FUNCTIONS
 
 static inline __attribute__((always_inline)) int
 unwind__reg(const struct unwind_regs *regs, __u8 reg, __u64 *val)
@@ -124,8 +144,16 @@ unwind__cfa(const struct unwind_rule *rule, const struct unwind_regs *regs, void
 {
 	__u64 base;
 
-	if (unwind__reg(regs, rule->cfa_reg, &base))
+	if (rule->cfa_reg == UNWIND_RBX && !regs->full) {
+		if (regs->rbx_at == UNWIND_RBX_LOST)
+			return UNWIND_NO_RULE;
+		base = regs->r[UNWIND_RBX];
+		if (regs->rbx_at != UNWIND_RBX_LIVE &&
+		    UNWIND_READ(ctx, &base, sizeof(base), regs->rbx_at))
+			return UNWIND_UNREADABLE;
+	} else if (unwind__reg(regs, rule->cfa_reg, &base)) {
 		return UNWIND_NO_RULE;
+	}
 	base += (__s64)rule->cfa_off;
 	if (rule->cfa == UNWIND_CFA_DEREF) {
 		if (UNWIND_READ(ctx, cfa, sizeof(*cfa), base))
@@ -156,6 +184,21 @@ unwind__saved(__u8 how, __u8 reg, __s32 off, __u64 cfa, const struct unwind_regs
 	if (UNWIND_READ(ctx, val, sizeof(*val), at + (__s64)off))
 		return UNWIND_UNREADABLE;
 	return UNWIND_OK;
+}
+
+/* Where the caller's rbx is; read only if a frame further out asks for it. */
+static inline __attribute__((always_inline)) __u64
+unwind__rbx(const struct unwind_rule *rule, const struct unwind_regs *regs, __u64 cfa)
+{
+	__u64 at;
+
+	if (rule->rbx == UNWIND_SAVE_SAME)
+		return regs->full ? UNWIND_RBX_LIVE : regs->rbx_at;
+	if (rule->rbx == UNWIND_SAVE_CFA)
+		return cfa + (__s64)rule->rbx_off;
+	if (rule->rbx == UNWIND_SAVE_DEREF && unwind__reg(regs, rule->rbx_reg, &at) == UNWIND_OK)
+		return at + (__s64)rule->rbx_off;
+	return UNWIND_RBX_LOST;
 }
 
 /*
@@ -194,6 +237,7 @@ unwind__step(const struct unwind_rule *rule, struct unwind_regs *regs, void *ctx
 	if (rsp < regs->r[UNWIND_RSP] ||
 	    (rsp == regs->r[UNWIND_RSP] && (!regs->full || ra == regs->pc)))
 		return UNWIND_NO_PROGRESS;
+	regs->rbx_at = unwind__rbx(rule, regs, cfa);
 	if (rule->rbp >= UNWIND_SAVE_CFA)
 		regs->lost_rbp = 0;
 	else if (rule->rbp == UNWIND_SAVE_UNDEF)
@@ -222,6 +266,7 @@ unwind__guess(struct unwind_regs *regs, void *ctx)
 	regs->r[UNWIND_RSP] = regs->r[UNWIND_RBP] + 16;
 	regs->r[UNWIND_RBP] = w[0];
 	regs->pc = w[1];
+	regs->rbx_at = UNWIND_RBX_LOST;
 	regs->full = 0;
 	return UNWIND_OK;
 }

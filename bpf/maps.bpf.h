@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Every map and the settings; defined in maps.bpf.c, declared for the other objects. */
+#ifndef GPUCOLLECT_MAPS_BPF_H
+#define GPUCOLLECT_MAPS_BPF_H
+
+#ifdef GPUCOLLECT_DEFINE_MAPS
+#define MAP
+#else
+#define MAP extern
+#endif
+
+/* Written by the collector before load. */
+struct settings {
+	__u64 seed;		/* of the stack hashes: a target must not be able to aim at another's */
+	__u32 pidns_inum;	/* PID namespace of the collector; 0: the initial one */
+	__u32 all;		/* bool: every process is a target */
+	__u32 self;		/* tgid of the collector, never sampled */
+	__u32 no_cpu;		/* bool */
+};
+MAP const volatile struct settings settings;
+
+MAP struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 32 << 20);
+} ring SEC(".maps");
+
+MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, GPUCOLLECT_MAX_ROWS);
+	__type(key, __u32);
+	__type(value, struct unwind_row[2]);
+} rows SEC(".maps");
+
+MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, GPUCOLLECT_MAX_RULES);
+	__type(key, __u32);
+	__type(value, struct unwind_rule);
+} rules SEC(".maps");
+
+MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GPUCOLLECT_MAX_PAGES);
+	__type(key, struct page_key);
+	__type(value, struct page_rows);
+} pages SEC(".maps");
+
+MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, GPUCOLLECT_MAX_MAPPINGS);
+	__type(key, __u32);
+	__type(value, struct mapping);
+} mappings SEC(".maps");
+
+MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GPUCOLLECT_MAX_PROCS);
+	__type(key, __u32);
+	__type(value, struct proc);
+} procs SEC(".maps");
+
+MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, GPUCOLLECT_MAX_PROCS);
+	__type(key, __u32);
+	__type(value, struct proc_slot);
+} slots SEC(".maps");
+
+/* Direct-mapped: hashes of stacks that are in the ring already. */
+MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, GPUCOLLECT_SEEN_STACKS);
+	__type(key, __u32);
+	__type(value, __u64);
+} seen SEC(".maps");
+
+/* Stack range of threads whose stack isn't the main one. */
+struct thread_stack {
+	__u64 mm;
+	__u64 start;
+	__u64 end;
+};
+MAP struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1 << 14);
+	__type(key, __u32);
+	__type(value, struct thread_stack);
+} thread_stacks SEC(".maps");
+
+MAP struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, NR_COUNTERS);
+	__type(key, __u32);
+	__type(value, __u64);
+} counters SEC(".maps");
+
+#endif

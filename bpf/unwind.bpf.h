@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Unwinding the user stack of the current task into frame words, and sending stacks and samples.
+ * One walk at a time uses a scratch element; programs of different kinds have scratch of their
+ * own, since one interrupts the other.
+ */
+#ifndef GPUCOLLECT_UNWIND_BPF_H
+#define GPUCOLLECT_UNWIND_BPF_H
+
+#include "bpf/common.bpf.h"
+
+#define PAGE_STEPS 13		/* halvings of GPUCOLLECT_MAX_PAGE_ROWS rows, and one to end */
+#define MAPPING_STEPS 13	/* of GPUCOLLECT_MAX_PROC_MAPPINGS */
+#define MAX_STACK_BYTES (8ull << 20)
+#define SCRATCH_LEVELS 4
+
+struct scratch {
+	__u32 busy;
+	__u32 tgid;
+	struct unwind_regs regs;
+	__u64 mm;
+	struct readable mem;
+	struct mapping map;	/* the one hit last; end 0: none */
+	__u32 slot;
+	__u32 first, nr_maps;
+	__u32 generation;
+	__u32 nr;		/* words so far */
+	__u32 missing;		/* bool: user space must unwind this one */
+	__u32 guess;		/* bool: the frame in regs was guessed */
+	__u32 lookup_less;	/* 1: pc is a return address (or behind a syscall) */
+	__u32 anon;		/* bool: a word depends on the process */
+	struct rec_stack rec;
+	__u64 words[GPUCOLLECT_MAX_FRAMES];
+};
+
+/* --- where the stack is ------------------------------------------------------------------- */
+
+static long stack__vma(struct task_struct *task, struct vm_area_struct *vma, struct scratch **s)
+{
+	const __u64 device = 0x4000 | 0x400;	/* VM_IO, VM_PFNMAP: constant since 2.4 */
+	struct thread_stack st = {};
+	__u32 tid = bpf_get_current_pid_tgid();
+
+	if (vma->vm_flags & device)
+		return 0;
+	st.mm = (__u64)BPF_CORE_READ(task, mm);
+	st.start = vma->vm_start;
+	st.end = vma->vm_end;
+	(*s)->mem.lo = st.start;
+	(*s)->mem.hi = st.end;
+	bpf_map_update_elem(&thread_stacks, &tid, &st, BPF_ANY);
+	return 0;
+}
+
+/*
+ * Sets the readable range from the stack pointer upwards. The main thread's stack reaches to the
+ * environment; other stacks are found by their mapping, which needs mmap_lock: when somebody
+ * holds it for writing, the range known from before, or the thread control block, which C
+ * libraries put at the top of the stack, bounds it instead.
+ */
+static ALWAYS_INLINE void stack__find(struct scratch *s, struct task_struct *task, __u64 sp)
+{
+	__u32 tid = bpf_get_current_pid_tgid();
+	__u64 top = BPF_CORE_READ(task, mm, env_end), mm = s->mm;
+	struct thread_stack *st;
+
+	s->mem.lo = 0;
+	s->mem.hi = 0;
+	if (sp < top && top - sp < MAX_STACK_BYTES) {
+		s->mem.lo = sp;
+		s->mem.hi = top;
+		return;
+	}
+	st = bpf_map_lookup_elem(&thread_stacks, &tid);
+	if (st && st->mm == mm && sp >= st->start && sp < st->end) {
+		s->mem.lo = sp;
+		s->mem.hi = st->end;
+		return;
+	}
+	if (bpf_find_vma(task, sp, stack__vma, &s, 0) == 0) {
+		s->mem.lo = sp;
+		return;
+	}
+	top = BPF_CORE_READ(task, thread.fsbase);
+	if (sp < top && top - sp < MAX_STACK_BYTES) {
+		s->mem.lo = sp;
+		s->mem.hi = top;
+	}
+}
+
+/* --- where code is ------------------------------------------------------------------------ */
+
+/* Puts the executable mapping that holds pc into s->map. */
+static ALWAYS_INLINE bool mapping__find(struct scratch *s, __u64 pc)
+{
+	__u32 lo = 0, hi = s->nr_maps, i;
+
+	if (pc >= s->map.start && pc < s->map.end)
+		return true;
+	for (i = 0; i < MAPPING_STEPS && lo < hi; i++) {
+		__u32 mid = (lo + hi) / 2, key = s->first + mid;
+		struct mapping *m = bpf_map_lookup_elem(&mappings, &key);
+
+		if (!m)
+			return false;
+		if (pc < m->start) {
+			hi = mid;
+		} else if (pc >= m->end) {
+			lo = mid + 1;
+		} else {
+			s->map = *m;
+			return true;
+		}
+	}
+	return false;
+}
+
+static ALWAYS_INLINE bool slot__take_unknown(__u32 index)
+{
+	struct proc_slot *slot = bpf_map_lookup_elem(&slots, &index);
+
+	return slot && slot->unknown_budget > 0 &&
+	       __sync_fetch_and_add(&slot->unknown_budget, -1) > 0;
+}
+
+/* The rule for an offset in a file; NULL: its page has no rows yet. */
+static ALWAYS_INLINE struct unwind_rule *rule__find(__u32 file, __u64 offset)
+{
+	struct page_key key = { .file = file, .page = offset >> GPUCOLLECT_PAGE_SHIFT };
+	__u32 low = offset & ((1u << GPUCOLLECT_PAGE_SHIFT) - 1), lo, hi, i, rule = 0;
+	struct page_rows *page = bpf_map_lookup_elem(&pages, &key);
+
+	if (!page)
+		return NULL;
+	lo = page->first;
+	hi = page->first + page->nr;	/* rows[lo].pc <= low always: the first row has pc 0 */
+	for (i = 0; i < PAGE_STEPS && lo < hi; i++) {
+		__u32 mid = (lo + hi) / 2, at = mid / 2;
+		struct unwind_row *pair = (void *)bpf_map_lookup_elem(&rows, &at);
+		struct unwind_row row;
+
+		if (!pair)
+			return NULL;
+		row = pair[mid & 1];
+		if (row.pc <= low) {
+			rule = row.rule;
+			lo = mid + 1;
+		} else {
+			hi = mid;
+		}
+	}
+	return bpf_map_lookup_elem(&rules, &rule);
+}
+
+/* --- the walk ----------------------------------------------------------------------------- */
+
+static ALWAYS_INLINE void word__add(struct scratch *s, __u64 word)
+{
+	if (s->nr < GPUCOLLECT_MAX_FRAMES)
+		s->words[s->nr & (GPUCOLLECT_MAX_FRAMES - 1)] = word;
+	s->nr++;
+}
+
+static ALWAYS_INLINE __u32 end__reason(int result)
+{
+	switch (result) {
+	case UNWIND_END: return END_ROOT;
+	case UNWIND_NO_RULE: return END_NO_RULE;
+	case UNWIND_UNREADABLE: return END_UNREADABLE;
+	case UNWIND_NO_PROGRESS: return END_NO_PROGRESS;
+	default: return END_NO_INFO;
+	}
+}
+
+static ALWAYS_INLINE long walk__end(struct scratch *s, __u32 why)
+{
+	__u32 file = why == END_NO_INFO || why == END_NO_RULE ? s->map.file : 0;
+
+	word__add(s, FRAME_MAKE_END(why, file));
+	return 1;
+}
+
+/* One frame: its word, then the registers of its caller. */
+static long walk__frame(__u64 i, struct scratch **ctx)
+{
+	struct scratch *s = *ctx;
+	__u64 pc = s->regs.pc - s->lookup_less, offset;
+	struct unwind_rule *rule = NULL;
+	int result = UNWIND_NO_ROW;
+	bool signal = false;
+
+	if (s->regs.pc == 0)
+		return walk__end(s, END_ROOT);
+	if (s->nr >= GPUCOLLECT_MAX_FRAMES - 1)
+		return walk__end(s, END_TRUNCATED);
+	if (!mapping__find(s, pc)) {
+		/* Mapped a moment ago perhaps: let user space look, but not for ever. */
+		if (slot__take_unknown(s->slot))
+			s->missing = 1;
+		return walk__end(s, END_NOT_CODE);
+	}
+	if (s->map.kind == MAPPING_FILE) {
+		offset = pc - s->map.start + s->map.offset;
+		word__add(s, FRAME_MAKE_FILE(s->guess ? FRAME_FILE_GUESS : FRAME_FILE,
+					     s->map.file, offset));
+		rule = rule__find(s->map.file, offset);
+		if (!rule) {
+			s->missing = 1;
+			return 1;
+		}
+		signal = rule->cfa == UNWIND_CFA_SIGNAL;
+		result = unwind__step(rule, &s->regs, &s->mem);
+	} else {
+		s->anon = 1;
+		word__add(s, FRAME_MAKE_ADDRESS(s->guess ? FRAME_ANON_GUESS : FRAME_ANON, pc));
+	}
+	s->guess = 0;
+	if (result == UNWIND_NO_ROW) {
+		if (unwind__guess(&s->regs, &s->mem) || !mapping__find(s, s->regs.pc - 1))
+			return walk__end(s, s->map.kind == MAPPING_FILE ? END_NO_INFO : END_ANON);
+		s->guess = 1;
+		result = UNWIND_OK;
+	}
+	if (result)
+		return walk__end(s, end__reason(result));
+	s->lookup_less = !signal;
+	if (signal && (s->regs.r[UNWIND_RSP] < s->mem.lo || s->regs.r[UNWIND_RSP] >= s->mem.hi)) {
+		struct task_struct *task = bpf_get_current_task_btf();
+
+		stack__find(s, task, s->regs.r[UNWIND_RSP]);
+	} else {
+		s->mem.lo = s->regs.r[UNWIND_RSP];	/* nothing below is live any more */
+	}
+	return 0;
+}
+
+static ALWAYS_INLINE void regs__load(struct unwind_regs *to, const struct pt_regs *regs)
+{
+	to->r[0] = BPF_CORE_READ(regs, ax);
+	to->r[1] = BPF_CORE_READ(regs, dx);
+	to->r[2] = BPF_CORE_READ(regs, cx);
+	to->r[3] = BPF_CORE_READ(regs, bx);
+	to->r[4] = BPF_CORE_READ(regs, si);
+	to->r[5] = BPF_CORE_READ(regs, di);
+	to->r[6] = BPF_CORE_READ(regs, bp);
+	to->r[7] = BPF_CORE_READ(regs, sp);
+	to->r[8] = BPF_CORE_READ(regs, r8);
+	to->r[9] = BPF_CORE_READ(regs, r9);
+	to->r[10] = BPF_CORE_READ(regs, r10);
+	to->r[11] = BPF_CORE_READ(regs, r11);
+	to->r[12] = BPF_CORE_READ(regs, r12);
+	to->r[13] = BPF_CORE_READ(regs, r13);
+	to->r[14] = BPF_CORE_READ(regs, r14);
+	to->r[15] = BPF_CORE_READ(regs, r15);
+	to->pc = BPF_CORE_READ(regs, ip);
+	to->full = 1;
+	to->lost_rbp = 0;
+}
+
+/*
+ * The user stack of the current task. Returns true if it must be unwound in user space: a
+ * process whose mappings are not known (any more), or code without rows.
+ */
+static ALWAYS_INLINE bool walk(struct scratch *s, struct task_struct *task, const struct proc *proc,
+			       const struct pt_regs *regs, bool in_syscall)
+{
+	struct proc_slot *slot = NULL;
+	__u64 range;
+
+	s->mm = (__u64)BPF_CORE_READ(task, mm);
+	s->map.start = 0;
+	s->map.end = 0;
+	s->nr = 0;
+	s->missing = 0;
+	s->guess = 0;
+	s->anon = 0;
+	s->lookup_less = in_syscall;
+	regs__load(&s->regs, regs);
+	stack__find(s, task, s->regs.r[UNWIND_RSP]);
+	if (proc && proc->slot != PROC_NO_SLOT) {
+		__u32 index = proc->slot;
+
+		slot = bpf_map_lookup_elem(&slots, &index);
+	}
+	if (!slot || *(volatile __u32 *)&slot->map_seq != *(volatile __u32 *)&slot->read_seq)
+		return true;
+	s->slot = proc->slot;
+	s->generation = slot->generation;
+	range = *(volatile __u64 *)&slot->mappings;
+	s->first = range >> 32;
+	s->nr_maps = (__u32)range;
+	bpf_loop(GPUCOLLECT_MAX_FRAMES, walk__frame, &s, 0);
+	if (s->nr > GPUCOLLECT_MAX_FRAMES)
+		s->nr = GPUCOLLECT_MAX_FRAMES;
+	return s->missing;
+}
+
+/* --- sending ------------------------------------------------------------------------------ */
+
+static long hash__word(__u64 i, struct scratch **ctx)
+{
+	struct scratch *s = *ctx;
+	__u64 h = s->rec.hash ^ s->words[i & (GPUCOLLECT_MAX_FRAMES - 1)];
+
+	h *= 0x9fb21c651e98df25ull;
+	s->rec.hash = h ^ (h >> 35);
+	return 0;
+}
+
+static ALWAYS_INLINE __u64 hash__mix(__u64 x)
+{
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ull;
+	x ^= x >> 29;
+	return x;
+}
+
+/*
+ * Sends the words in s->words unless they are known to have been sent, and returns their hash; 0
+ * if they could not be sent. Known is what was submitted: the mark comes after the submit.
+ */
+static ALWAYS_INLINE __u64 stack__send(struct scratch *s)
+{
+	__u64 *slot, hash;
+	__u32 index, size;
+
+	s->rec.hash = settings.seed + s->nr;
+	if (s->anon)
+		s->rec.hash ^= hash__mix((__u64)s->tgid << 32 | s->generation);
+	bpf_loop(s->nr, hash__word, &s, 0);
+	hash = hash__mix(s->rec.hash);
+	if (!hash)
+		hash = 1;
+	index = (__u32)hash & (GPUCOLLECT_SEEN_STACKS - 1);
+	slot = bpf_map_lookup_elem(&seen, &index);
+	if (!slot || *(volatile __u64 *)slot == hash)
+		return hash;
+	size = s->nr * sizeof(__u64);
+	if (size > sizeof(s->words))
+		size = sizeof(s->words);
+	size += sizeof(s->rec);
+	head__init(&s->rec.head, REC_STACK, size);
+	s->rec.hash = hash;
+	s->rec.tgid = s->tgid;
+	s->rec.nr = s->nr;
+	if (bpf_ringbuf_output(&ring, &s->rec, size, 0)) {
+		count(LOST_STACK);
+		return 0;
+	}
+	*(volatile __u64 *)slot = hash;
+	return hash;
+}
+
+#define RAW_CHUNK 4096
+#define RAW_SMALL 4096
+#define RAW_MIDDLE 16384
+#define RAW_LARGE 65536
+
+/*
+ * Copies the stack from sp upwards, page by page, so that one that isn't resident costs only
+ * what lies above it. Constant offsets and sizes: the verifier knows the record's.
+ */
+static ALWAYS_INLINE void raw__copy(struct rec_raw *raw, __u64 sp, __u32 len, const __u32 size)
+{
+	__u32 i;
+
+#pragma unroll
+	for (i = 0; i < RAW_LARGE / RAW_CHUNK; i++) {
+		__u32 part = len - i * RAW_CHUNK;
+
+		if (i * RAW_CHUNK >= size || len <= i * RAW_CHUNK)
+			return;
+		if (part > RAW_CHUNK)
+			part = RAW_CHUNK;
+		if (bpf_probe_read_user(raw->stack + i * RAW_CHUNK, part,
+					(void *)(sp + i * RAW_CHUNK)))
+			return;
+		raw->len += part;
+	}
+}
+
+static ALWAYS_INLINE void raw__regs(struct rec_raw *raw, const struct pt_regs *regs, bool in_syscall)
+{
+	struct unwind_regs r;
+	int i;
+
+	regs__load(&r, regs);
+#pragma unroll
+	for (i = 0; i < UNWIND_NR_REGS; i++)
+		raw->regs[i] = r.r[i];
+	raw->pc = r.pc;
+	raw->in_syscall = in_syscall;
+	raw->len = 0;
+}
+
+/*
+ * Sends `what` (a sample or a launch, to.BYTES of it) with registers and a copy of the stack in a
+ * record of one of three sizes. False if the ring is full. `user` stays 0.
+ */
+#define RAW_SEND(s, what, member, regs, in_syscall) ({ \
+	__u64 sp_ = BPF_CORE_READ(regs, sp); \
+	__u32 len_ = sp_ < (s)->mem.lo || sp_ >= (s)->mem.hi ? 0 : \
+		     (s)->mem.hi - sp_ > RAW_LARGE ? RAW_LARGE : (s)->mem.hi - sp_; \
+	bool sent_ = len_ <= RAW_SMALL ? RAW_SEND_SIZE(what, member, regs, in_syscall, RAW_SMALL) : \
+		     len_ <= RAW_MIDDLE ? RAW_SEND_SIZE(what, member, regs, in_syscall, RAW_MIDDLE) : \
+		     RAW_SEND_SIZE(what, member, regs, in_syscall, RAW_LARGE); \
+	count(sent_ ? SEEN_RAW : LOST_RAW); \
+	sent_; \
+})
+#define RAW_SEND_SIZE(what, mem, regs, in_syscall, bytes) ({ \
+	struct rec_raw *raw_ = bpf_ringbuf_reserve(&ring, sizeof(*raw_) + (bytes), 0); \
+	if (raw_) { \
+		raw_->mem = *(what); \
+		head__init(&raw_->head, REC_RAW, sizeof(*raw_) + (bytes)); \
+		raw__regs(raw_, regs, in_syscall); \
+		raw__copy(raw_, sp_, len_, bytes); \
+		bpf_ringbuf_submit(raw_, 0); \
+	} \
+	raw_ != NULL; \
+})
+
+/* --- scratch ------------------------------------------------------------------------------ */
+
+/*
+ * A free element of a per-CPU array of SCRATCH_LEVELS; NULL: none. A program may be interrupted
+ * on its CPU by another of its kind, or, on preemptible kernels, lose the CPU to a task that
+ * runs one; they release in any order, hence a flag for each element and no depth counter.
+ */
+static ALWAYS_INLINE struct scratch *scratch__get(void *map)
+{
+	__u32 i;
+
+#pragma unroll
+	for (i = 0; i < SCRATCH_LEVELS; i++) {
+		__u32 key = i;
+		struct scratch *s = bpf_map_lookup_elem(map, &key);
+
+		if (s && !__sync_lock_test_and_set(&s->busy, 1))
+			return s;
+	}
+	count(LOST_NESTED);
+	return NULL;
+}
+
+static ALWAYS_INLINE void scratch__put(struct scratch *s)
+{
+	*(volatile __u32 *)&s->busy = 0;
+}
+
+#endif
