@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Frame words (bpf/gpucollect.h) to names: each word is worked out once and remembered. Never
+ * fails: what has no name gets a visible mark that says why.
+ *
+ *	at::native::foo<float>		a symbol, demangled, without parameters
+ *	libfoo.so+0x1234		no symbol: link-time address, as nm and addr2line take it
+ *					(the offset in the file where that can't be had)
+ *	vfs_read			the kernel; kernel+0xffff... no symbol there,
+ *					[kernel] where addresses are hidden
+ *	[anonymous code]		executable memory without a file
+ *	[truncated], [no unwind info: libfoo.so], ...	how a stack ended
+ *	[unknown]			a file that was never added
+ *
+ * Names are as the files have them: making them fit a format is the output's part. Not for use by
+ * several threads at once.
+ */
+#ifndef SYMBOLS_CACHE_H
+#define SYMBOLS_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct symbols;
+
+enum resolved_kind {
+	RESOLVED_NATIVE = 0,	/* a name from a file */
+	RESOLVED_KERNEL = 1,	/* a name from the kernel */
+	RESOLVED_UNNAMED = 2,	/* module and address, or anonymous code: no symbol covers it */
+	RESOLVED_MARK = 3,	/* how the stack ended: not a function */
+};
+
+/* All strings live as long as the struct symbols; equal strings are the same pointer. */
+struct resolved {
+	const char *name;	/* to show; never NULL, never empty */
+	const char *symbol;	/* as in the file, mangled; NULL: none */
+	const char *module;	/* file name without directories, or of the kernel module, "kernel" */
+				/* for the kernel itself; NULL: none */
+	uint64_t address;	/* link-time address; of kernel and anonymous code the address itself */
+	enum resolved_kind kind;
+	bool guess;		/* found by the frame pointer, not by unwind information */
+};
+
+struct symbols *symbols__new(void);		/* NULL: out of memory */
+void symbols__free(struct symbols *s);		/* NULL is fine */
+
+/*
+ * What file id `file` of the words is. `path` names the module (what follows the last '/'); it is
+ * copied. The descriptor stays the caller's and must stay open until symbols__free; -1: the file
+ * can't be read. The file is looked into when the first of its words is resolved. An id can be
+ * added once: -EEXIST. 0, -EEXIST or -ENOMEM.
+ */
+int symbols__add_file(struct symbols *s, uint32_t file, int fd, const char *path);
+/* The same for an image in memory (vDSO: path "[vdso]"), which is copied. */
+int symbols__add_image(struct symbols *s, uint32_t file, const void *image, size_t size,
+		       const char *path);
+
+/*
+ * Where kernel names come from; default /proc/kallsyms. Read at the first kernel word, and again
+ * (once a second at most) when an address has no name, since modules come and go.
+ */
+int symbols__set_kernel_path(struct symbols *s, const char *path);
+/* Why there are no kernel names: 0 there are, or none were asked for; else kernel_symbols__read. */
+int symbols__kernel_error(const struct symbols *s);
+
+/* true and *out; false: the word stands for no frame (END_ROOT). */
+bool symbols__resolve(struct symbols *s, uint64_t word, struct resolved *out);
+
+/*
+ * A name that comes without an address (of a GPU kernel): readable form of it, interned, the name
+ * itself where it isn't mangled. "[unknown]" for NULL, an empty one or without memory.
+ */
+const char *symbols__readable(struct symbols *s, const char *mangled);
+
+#endif
