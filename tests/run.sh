@@ -1,0 +1,184 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Runs the tests and ends with the line "N passed, N failed, N skipped".
+#
+#   tests/run.sh                 all: static checks, unit tests, system tests, in this order
+#   tests/run.sh PATTERN…        those whose name holds one of the texts (unit/, system/30, …)
+#   tests/run.sh FILE…           these files, as system tests
+#   -t SECONDS                   the time limit of a test that states none (300)
+#   -l                           only lists the names
+#
+# A test is a program: status 0 is passed, 77 skipped with the reason as the last line it printed,
+# all else failed. It gets TOP (the source tree, also its working directory), B (the build folder,
+# absolute), GPUCOLLECT (the program), TEST_TMP (a folder of its own, also TMPDIR) and no standard
+# input. It writes into TEST_TMP only. A line "timeout: SECONDS" among its first 12 sets its limit.
+# It has failed, too, when it leaves processes behind. Output and folder of a failed test are kept.
+# Status: 0 when something ran and nothing failed.
+set -u
+
+TOP=$(cd "$(dirname "$0")/.." && pwd)
+from=$PWD
+cd "$TOP" || exit 1
+B=$(realpath -m "${B:-build}")
+limit=300 list=0
+while getopts t:l opt; do
+	case $opt in
+	t) limit=$OPTARG ;;
+	l) list=1 ;;
+	*) exit 64 ;;
+	esac
+done
+shift $((OPTIND - 1))
+# A jobserver or a verbosity of our caller's is none of the tests' business.
+unset MAKEFLAGS MFLAGS MAKELEVEL CK_RUN_CASE CK_RUN_SUITE
+export TOP B GPUCOLLECT=$B/gpucollect LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
+export CK_VERBOSITY=normal CK_FORK=yes
+
+passed=0 failed=0 skipped=0 failures=() runner="" work=""
+names=() files=()
+
+add() { names+=("$1"); files+=("$2"); }
+
+wanted() {	# NAME PATTERN…
+	local name=$1 pattern
+	shift
+	[ $# -gt 0 ] || return 0
+	for pattern in "$@"; do
+		[[ $name == *"$pattern"* ]] && return 0
+	done
+	return 1
+}
+
+collect() {
+	local f name
+	for f in scripts/check-*; do
+		case $f in scripts/check-fresh) continue ;; esac
+		name=static/${f#scripts/check-}
+		wanted "$name" "$@" && add "$name" "$TOP/$f"
+	done
+	# By source, so that the binary of a test that is gone does not run, and a missing one fails.
+	for f in tests/unit/test_*.c; do
+		name=${f#tests/unit/test_}
+		wanted "unit/${name%.c}" "$@" && add "unit/${name%.c}" "$B/tests/test_${name%.c}"
+	done
+	for f in tests/system/[0-9]*.sh tests/system/[0-9]*.py; do
+		[ -e "$f" ] || continue
+		name=system/$(basename "${f%.*}")
+		wanted "$name" "$@" && add "$name" "$TOP/$f"
+	done
+}
+
+# Everything a test started carries its TEST_TMP, whatever session or group it moved to.
+left_behind() { grep -lsF "TEST_TMP=$1" /proc/[0-9]*/environ | cut -d/ -f3; }
+
+end_left_behind() {	# FOLDER -> the command lines of what had to be killed
+	local pids pid
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		pids=$(left_behind "$1")
+		[ -n "$pids" ] || return 0
+		sleep 0.1	# what was just told to end may need a moment
+	done
+	for pid in $pids; do
+		tr '\0' ' ' 2>/dev/null </proc/"$pid"/cmdline && echo
+		kill -KILL "$pid" 2>/dev/null
+	done
+}
+
+limit_of() {	# NAME FILE
+	local source=$2 stated
+	case $1 in unit/*) source=$TOP/tests/unit/test_${1#unit/}.c ;; esac
+	stated=$(head -n 12 "$source" 2>/dev/null |
+		sed -nE 's/^[#/* \t]*timeout: ([0-9]+).*/\1/p' | head -n 1)
+	echo "${stated:-$limit}"
+}
+
+report() {	# WORD NAME DETAIL
+	printf '%-5s %s%s\n' "$1" "$2" "${3:+  ($3)}"
+}
+
+fail() {	# NAME DETAIL FOLDER
+	failed=$((failed + 1))
+	failures+=("$1")
+	report FAIL "$1" "$2"
+	tail -n 40 "$3/output" | sed 's/^/      | /'
+	echo "      all of it: $3/output, its files: $3/tmp"
+}
+
+judge() {	# NAME STATUS LIMIT FOLDER SECONDS
+	local name=$1 status=$2 dir=$4 left checks reason
+	left=$(end_left_behind "$dir/tmp")
+	case $status in
+	124|137) if [ "$5" -ge "$3" ]; then
+			fail "$name" "no end after $3 s" "$dir"
+			return
+		fi ;;
+	esac
+	if [ "$status" != 0 ] && [ "$status" != 77 ]; then
+		fail "$name" "status $status" "$dir"
+		return
+	elif [ -n "$left" ]; then
+		printf 'left running:\n%s\n' "$left" >>"$dir/output"
+		fail "$name" "left processes behind" "$dir"
+		return
+	elif [ "$status" = 77 ]; then
+		skipped=$((skipped + 1))
+		reason=$(grep -v '^[[:space:]]*$' "$dir/output" | tail -n 1)
+		report skip "$name" "${reason:-no reason given}"
+	else
+		checks=$(sed -nE 's/^[0-9]+%: Checks: ([0-9]+),.*/\1/p' "$dir/output" | tail -n 1)
+		if [[ $name == unit/* ]] && [ "${checks:-0}" = 0 ]; then
+			fail "$name" "it ran no check" "$dir"
+			return
+		fi
+		passed=$((passed + 1))
+		report ok "$name" "${checks:+$checks checks, }$5 s"
+	fi
+	rm -rf "$dir"
+}
+
+run_one() {	# NAME FILE
+	local name=$1 file=$2 dir=$work/${1//\//-} status start=$SECONDS time
+	mkdir -p "$dir/tmp"
+	chmod 755 "$dir" "$dir/tmp"
+	time=$(limit_of "$name" "$file")
+	# A session of its own: a test that signals its group must not end the runner.
+	TEST_TMP=$dir/tmp TMPDIR=$dir/tmp setsid timeout -k 10 "$time" "$file" \
+		</dev/null >"$dir/output" 2>&1 &
+	runner=$!
+	wait $runner
+	status=$?
+	runner=
+	judge "$name" $status "$time" "$dir" $((SECONDS - start))
+}
+
+interrupted() {
+	[ -z "$runner" ] || kill -KILL -- "-$runner" 2>/dev/null
+	for dir in "$work"/*/tmp; do
+		end_left_behind "$dir" >/dev/null
+	done
+	echo "interrupted; what there is of output: $work" >&2
+	exit 130
+}
+
+if [ $# -gt 0 ] && (cd "$from" && [ -f "$1" ]); then
+	for file in "$@"; do
+		add "system/$(basename "${file%.*}")" "$(cd "$from" && realpath "$file")"
+	done
+else
+	collect "$@"
+fi
+if [ $list = 1 ]; then
+	[ ${#names[@]} = 0 ] || printf '%s\n' "${names[@]}"
+	exit 0
+fi
+work=$(mktemp -d "${TMPDIR:-/tmp}/gpucollect-check.XXXXXX") && chmod 755 "$work" || exit 1
+trap interrupted INT TERM HUP
+for i in "${!names[@]}"; do
+	run_one "${names[i]}" "${files[i]}"
+done
+rmdir "$work" 2>/dev/null
+
+[ ${#failures[@]} = 0 ] || printf 'failed: %s\n' "${failures[@]}"
+[ ${#names[@]} -gt 0 ] || echo "no test has such a name: $*" >&2
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed = 0 ] && [ $passed -gt 0 ]

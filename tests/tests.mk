@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# make check             all tests (root)           make check T=system/30   those with this in their name
+# make check-unit        what needs no root: static checks and unit tests
+# make check-fresh       demo and check in a new Debian 12 (root, network)
+# make asan              the unit tests under ASan and UBSan, in build-asan/
+# make bench             the budgets of docs/design.md (root)
+
+# Folders of programs that tests run; each is built where its part is there.
+CHECK_BUILDS := $(if $(wildcard tests/simcuda/simcuda.mk),simcuda programs) \
+	$(if $(wildcard tests/cases/cases.mk),cases)
+
+check:
+	$(Q)test "$$(id -u)" = 0 || { echo "tests load BPF programs: sudo make check" >&2; exit 1; }
+	$(Q)scripts/setup
+	$(Q)B=$(B) scripts/as-caller $(MAKE) --no-print-directory all unit-tests $(CHECK_BUILDS)
+	$(Q)B=$(B) tests/run.sh $(T)
+
+check-unit: all unit-tests
+	$(Q)B=$(B) tests/run.sh $(or $(T),static/ unit/)
+
+check-fresh:
+	$(Q)scripts/check-fresh
+
+# The library that runs in the target stays plain: a sanitizer's run time has no place there.
+ASAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+asan:
+	$(Q)$(MAKE) --no-print-directory B=build-asan OPT='-O1 -g' EXTRA_CFLAGS='$(ASAN)' \
+		EXTRA_LDFLAGS='$(ASAN)' all unit-tests
+	$(Q)B=build-asan tests/run.sh $(or $(T),unit/)
+
+bench: all $(CHECK_BUILDS)
+	$(Q)B=$(B) tests/bench/run.sh
+
+.PHONY: check check-unit check-fresh asan bench
