@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the timing library (in the target), its reader (in the collector) and, of the first half,
+ * the BPF programs share. Include after the fixed-width types (vmlinux.h or <linux/types.h>).
+ * Layouts are append-only within one CHANNEL_ABI; every record is a multiple of 8 bytes without
+ * holes; all numbers in the machine's byte order.
+ *
+ * --- The probe contract ------------------------------------------------------------------------
+ *
+ * The library holds leaf functions in assembly that touch no stack, one for each kind of
+ * instruction that a uprobe can sit on: gpucollect_site_nop1 (a one-byte nop, then ret) and
+ * gpucollect_site_nop5 (0f 1f 44 00 00, then ret). A probe belongs on the first byte. Each is a
+ * FUNC symbol of .symtab with its size, 16-aligned, with nothing else within 16 bytes. At a site:
+ *
+ *	rdi = 0		the library says hello. rsi = number of its memfd in this process (struct
+ *			channel_segment inside), or a negative errno where it could not make one.
+ *			Always through nop1, which works on every kernel.
+ *	rdi = id	a launch follows: id != 0, unique in the process. rsi = struct channel_launch.
+ *			Through the site that the collector chose (enum channel_site).
+ *	CFA = rsp + 8, as at every function's first instruction.
+ *
+ * The frames above a site: the library's own (the hook), the driver's exported entry point, its
+ * caller. Every launch that fires a site gets exactly one RESULT record of the ring, with a time
+ * or with the cause why there is none, unless the process dies or the ring is full (counted).
+ */
+#ifndef GPUCOLLECT_CHANNEL_H
+#define GPUCOLLECT_CHANNEL_H
+
+/* The driver's entry points that launch; `_ptsz`: NULL means the thread's own default stream. */
+enum launch_entry {
+	ENTRY_UNKNOWN = 0,
+	ENTRY_LAUNCH_KERNEL = 1,
+	ENTRY_LAUNCH_KERNEL_PTSZ = 2,
+	ENTRY_LAUNCH_KERNEL_EX = 3,
+	ENTRY_LAUNCH_KERNEL_EX_PTSZ = 4,
+	ENTRY_COOPERATIVE = 5,
+	ENTRY_COOPERATIVE_PTSZ = 6,
+	ENTRY_COOPERATIVE_MULTI = 7,	/* one launch (and id) for each element of its list */
+	ENTRY_LAUNCH = 8,		/* the old three: the block's shape isn't known */
+	ENTRY_LAUNCH_GRID = 9,
+	ENTRY_LAUNCH_GRID_ASYNC = 10,
+	ENTRY_GRAPH_LAUNCH = 11,
+	ENTRY_GRAPH_LAUNCH_PTSZ = 12,
+	NR_LAUNCH_ENTRIES,
+};
+
+/* Flags of a launch, 16 bits. Those known before the call are set at the probe already. */
+#define LAUNCH_CAPTURED		0x0001	/* goes into a graph that is being captured: not executed */
+#define LAUNCH_PDL		0x0002	/* programmatic dependent launch: may overlap the one before */
+#define LAUNCH_GRAPH		0x0004	/* function is a CUgraphExec */
+#define LAUNCH_TIMED		0x0008	/* a bracket is (probe: is meant to be) around it */
+#define LAUNCH_COOPERATIVE	0x0010
+#define LAUNCH_FAILED		0x0020	/* RESULT only: the driver returned an error, nothing ran */
+#define LAUNCH_PTSZ		0x0040	/* stream 0 is the thread's default stream, not the legacy one */
+#define LAUNCH_NO_BLOCK		0x0080	/* block shape and shared memory not known: all 0 */
+#define LAUNCH_STREAM_UNKNOWN	0x0100	/* the driver would not say whether the stream captures */
+
+/* What rsi points to at a launch's probe: in the target's memory, valid during the probe. */
+struct channel_launch {
+	__u64 id;
+	__u64 function;		/* CUfunction, CUkernel or CUgraphExec */
+	__u64 stream;		/* as the program gave it: 0, 1 and 2 are default streams */
+	__u32 grid[3];		/* of a graph: all 0 */
+	__u32 block[3];
+	__u32 shared_bytes;	/* dynamic shared memory */
+	__u16 entry;		/* enum launch_entry */
+	__u16 flags;		/* LAUNCH_* */
+	__u32 weight;		/* launches that this probe stands for: 1 */
+	__u32 reserved;
+};
+
+_Static_assert(sizeof(struct channel_launch) == 64, "copied by one read");
+
+/* --- The segment ------------------------------------------------------------------------------
+ *
+ * A memfd of exactly CHANNEL_SIZE bytes, sealed against shrinking, growing and further seals:
+ * page 0 written by the library, page 1 by the collector, then the threads' counters, then the
+ * ring. To the collector everything but page 1 is hostile, and of page 1 it reads nothing back.
+ */
+#define CHANNEL_MAGIC 0x6c6e6368636c6770ull
+#define CHANNEL_ABI 1
+#define CHANNEL_THREADS 2048		/* the first is shared by threads that found none free */
+#define CHANNEL_RING_SIZE (16u << 20)	/* a power of two */
+#define CHANNEL_MAX_NAME (64u << 10)	/* bytes of a kernel's name that travel */
+
+enum channel_state {
+	CHANNEL_STARTING = 0,
+	CHANNEL_ARMED = 1,	/* slots swapped, no launch yet */
+	CHANNEL_RUNNING = 2,	/* the first launch was seen */
+	CHANNEL_PASSIVE = 3,	/* over: slots restored where they were still ours, thread gone */
+	CHANNEL_REFUSED = 4,	/* nothing was swapped: `reason` */
+	NR_CHANNEL_STATES,
+};
+
+/* Why the library refused, or why it went passive. `detail` is explained at each. */
+enum channel_reason {
+	REASON_NONE = 0,
+	REASON_NO_DRIVER = 1,	/* the libcuda that loaded us could not be told or read */
+	REASON_TWO_DRIVERS = 2,	/* two different libcuda are mapped */
+	REASON_NO_SYMBOL = 3,	/* an entry that must be there isn't: enum channel_slot */
+	REASON_SHAPE = 4,	/* an entry's code isn't a stub that we know: enum channel_slot */
+	REASON_EXITING = 5,	/* the driver is shut down already: enum channel_slot */
+	REASON_SLOT_PLACE = 6,	/* a slot isn't in the driver's own data: enum channel_slot */
+	REASON_SLOT_SHARED = 7,	/* two entries leave by the same slot: enum channel_slot */
+	REASON_SLOT_FOREIGN = 8, /* a slot points out of the driver: enum channel_slot */
+	REASON_SLOT_WRITE = 9,	/* the slot's page could not be written: errno */
+	REASON_NO_MEMORY = 10,	/* mmap, madvise: errno */
+	REASON_NO_THREAD = 11,	/* pthread_create: errno */
+	REASON_PROC_ADDRESS = 12, /* cuGetProcAddress leads elsewhere: enum channel_slot */
+	REASON_STOPPED = 13,	/* passive: the collector said so */
+	REASON_SILENT = 14,	/* passive: no sign of life from the collector */
+	REASON_NO_COLLECTOR = 15, /* passive: none ever came */
+	REASON_EXIT = 16,	/* passive: the program ends */
+	REASON_NO_CALL = 17,	/* a driver call that timing needs is missing; detail 0 */
+	NR_CHANNEL_REASONS,
+};
+
+/* The driver entries whose slots are swapped: the launches by their enum launch_entry, then these. */
+enum channel_slot {
+	SLOT_MODULE_UNLOAD = NR_LAUNCH_ENTRIES,
+	SLOT_LIBRARY_UNLOAD,
+	SLOT_STREAM_DESTROY,
+	SLOT_STREAM_DESTROY_V2,
+	SLOT_CTX_DESTROY,
+	SLOT_CTX_DESTROY_V2,
+	SLOT_PRIMARY_RESET,
+	SLOT_PRIMARY_RESET_V2,
+	SLOT_PRIMARY_RELEASE,
+	SLOT_PRIMARY_RELEASE_V2,
+	SLOT_GREEN_DESTROY,
+	NR_CHANNEL_SLOTS,
+};
+
+enum channel_command {
+	CHANNEL_RUN = 0,
+	CHANNEL_STOP = 1,
+};
+
+enum channel_site {
+	SITE_NONE = 0,		/* launches are only counted */
+	SITE_NOP1 = 1,		/* where a segment starts */
+	SITE_NOP5 = 2,
+	NR_CHANNEL_SITES,
+};
+
+/* Why a launch has no time. Also the index of `results` below: NONE counts those with a time. */
+enum launch_cause {
+	CAUSE_NONE = 0,
+	CAUSE_CAPTURED = 1,	/* the stream captures (or would not say) */
+	CAUSE_PDL = 2,		/* programmatic dependent launch, or a stream that had one lately */
+	CAUSE_POOL_EMPTY = 3,
+	CAUSE_OUTSTANDING = 4,	/* enough brackets under way in that stream */
+	CAUSE_OTHER_CONTEXT = 5, /* of a context that isn't current, or that can't be had */
+	CAUSE_RECORD_FAILED = 6,
+	CAUSE_LAUNCH_FAILED = 7,
+	CAUSE_CONTEXT_GONE = 8,	/* destroyed or reset before the end was known */
+	CAUSE_CONTEXT_ERROR = 9, /* the driver reports an error for everything in that context */
+	CAUSE_NO_END = 10,	/* capture or program ended first */
+	CAUSE_DISTURBED = 11,	/* another thread put work into the same stream meanwhile */
+	CAUSE_NO_STREAM = 12,	/* more streams than the table holds */
+	CAUSE_ENTRY = 13,	/* an entry point that is never bracketed */
+	CAUSE_BAD_TIME = 14,	/* the driver gave a time that can't be one */
+	NR_LAUNCH_CAUSES,
+};
+
+#define CHANNEL_CAUSE_ROOM 24
+#define CHANNEL_ENTRY_ROOM 16
+
+/* Counters of a thread (or of several, one after the other: they only grow). Own cache lines. */
+struct channel_thread {
+	__u32 in_use;
+	__u32 tid;		/* in the target's innermost pid namespace */
+	__u64 probes;		/* launches that fired a site */
+	__u64 nested;		/* launches made from inside a launch (by a signal handler, say) */
+	__u64 brackets;		/* taken; each ends in one of results[] */
+	__u64 names_lost;	/* no room in the table of handles */
+	__u64 reserved[3];
+	__u64 launches[CHANNEL_ENTRY_ROOM];	/* by enum launch_entry, exact */
+	__u64 results[CHANNEL_CAUSE_ROOM];	/* RESULTs made, by enum launch_cause */
+	__u64 spare[16];
+};
+
+_Static_assert(sizeof(struct channel_thread) == 512, "whole cache lines");
+
+struct channel_segment {
+	/* page 0: the library's */
+	__u64 magic;		/* written last, when all else stands */
+	__u32 abi;
+	__u32 reserved0;
+	__u64 size;		/* CHANNEL_SIZE */
+	__u32 state;		/* enum channel_state */
+	__u32 reason;		/* enum channel_reason */
+	__u32 detail;
+	__u32 slots;		/* bit set: slots that hold our hooks */
+	__u64 reserved1[3];
+	__u64 head __attribute__((aligned(64)));	/* bytes ever reserved in the ring */
+	__u64 lost_results __attribute__((aligned(64)));	/* the ring was full */
+	__u64 lost_names;
+	__u64 lost_devices;
+	/* page 1: the collector's */
+	__u64 heartbeat __attribute__((aligned(4096)));	/* any value that changes: a sign of life */
+	__u32 command;		/* enum channel_command */
+	__u32 site;		/* enum channel_site; the library writes the first value */
+	__u32 confined;		/* bool: the target is under a system-call filter: no unusual call */
+	__u32 wake;		/* futex of the library's thread */
+	__u64 tail __attribute__((aligned(64)));	/* bytes ever consumed */
+	/* then */
+	struct channel_thread threads[CHANNEL_THREADS] __attribute__((aligned(4096)));
+	__u8 ring[CHANNEL_RING_SIZE] __attribute__((aligned(4096)));
+};
+
+#define CHANNEL_SIZE sizeof(struct channel_segment)
+
+/* --- The ring ---------------------------------------------------------------------------------
+ *
+ * Records of many producers for one consumer. A producer reserves by moving head, and commits by
+ * storing the head word (size, type, flags: 8 bytes at once) with release order; until then that
+ * word is 0, as the consumer leaves zeroes behind. No record wraps: the rest of the ring is
+ * filled by a PAD. Positions are never masked when stored.
+ */
+enum channel_type {
+	CHANNEL_PAD = 1,	/* struct channel_head alone counts */
+	CHANNEL_RESULT = 2,	/* struct channel_result */
+	CHANNEL_NAME = 3,	/* struct channel_name */
+	CHANNEL_DEVICE = 4,	/* struct channel_device */
+	NR_CHANNEL_TYPES,
+};
+
+struct channel_head {
+	__u32 size;		/* of the whole record: a multiple of 8 */
+	__u16 type;		/* enum channel_type */
+	__u16 reserved;
+};
+
+enum launch_load {
+	LOAD_UNKNOWN = 0,
+	LOAD_BUSY = 1,		/* the stream still had work when the bracket was complete */
+	LOAD_IDLE = 2,		/* the bracket had begun before its launch arrived */
+};
+
+struct channel_result {
+	struct channel_head head;
+	__u64 launch;		/* id of the (first) launch */
+	__u64 function;
+	__u64 stream;
+	__u64 duration;		/* ns, the raw bracket, nothing subtracted; 0 with a cause */
+	__u32 name;		/* generation of the NAME that holds for it; 0: none known */
+	__u32 context;		/* index, from 1; never used twice in a process; 0: unknown */
+	__s32 device;		/* ordinal as the target sees it; -1: unknown */
+	__u32 launches;		/* k >= 1 in this bracket; the k - 1 further ids follow the record */
+	__u32 weight;		/* launches that this one stands for: 1 */
+	__u16 entry;		/* enum launch_entry */
+	__u16 flags;		/* LAUNCH_* */
+	__u16 cause;		/* enum launch_cause */
+	__u16 load;		/* enum launch_load */
+	__u32 error;		/* CUresult behind a cause; 0: none */
+	__u64 more[];
+};
+
+_Static_assert(sizeof(struct channel_result) == 72, "no holes");
+
+enum channel_name_status {
+	NAME_KNOWN = 0,		/* possibly empty */
+	NAME_NULL = 1,		/* the driver has none */
+	NAME_ERROR = 2,		/* the driver would not tell */
+	NAME_CUT = 3,		/* the first CHANNEL_MAX_NAME bytes */
+};
+
+/* Handles are used again after an unload: a later NAME of the same function supersedes. */
+struct channel_name {
+	struct channel_head head;
+	__u64 function;
+	__u32 generation;	/* from 1, one for each NAME of the process */
+	__u32 len;		/* bytes of the mangled name, without a final 0 */
+	__u32 status;		/* enum channel_name_status */
+	__u32 reserved;
+	char text[];
+};
+
+/* Once for each device, before its first RESULT with a time. */
+struct channel_device {
+	struct channel_head head;
+	__s32 device;
+	__u32 version;		/* cuDriverGetVersion: 13000 */
+	__u32 len;
+	__u32 reserved;
+	char text[];
+};
+
+#define CHANNEL_MAX_RECORD (CHANNEL_MAX_NAME + 64u)
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The collector's end of the channel (channel.h). The other end belongs to the target, which may
+ * be hostile: whatever is read is copied once, checked, and only then handed on.
+ *
+ * Use: the library's hello gives a descriptor number; pidfd_getfd fetches it; channel__open checks
+ * and maps it; then at least every 200 ms channel__heartbeat and channel__poll. At the end
+ * channel__stop, and poll until the state is CHANNEL_PASSIVE (bounded: the target may be stopped)
+ * or the process is gone; then poll until it returns 0.
+ */
+#ifndef GPU_TIMING_READER_H
+#define GPU_TIMING_READER_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpu_timing/channel.h"
+
+struct channel;
+
+/*
+ * Callbacks of channel__poll, all optional. What they get is checked: enumerations are in range, lengths
+ * fit, launches >= 1, weight >= 1, a duration is below 2^53 ns and 0 where there is a cause. Names
+ * are the target's bytes and may hold anything. The memory is gone when the callback returns.
+ */
+struct channel_handler {
+	void (*result)(void *ctx, const struct channel_result *result);
+	void (*name)(void *ctx, const struct channel_name *name);
+	void (*device)(void *ctx, const struct channel_device *device);
+};
+
+struct channel_status {
+	enum channel_state state;
+	enum channel_reason reason;
+	uint32_t detail;
+	uint32_t slots;		/* bit set of enum channel_slot that hold hooks */
+};
+
+/* Sums over all threads, and the losses. A snapshot: the target goes on counting. */
+struct channel_counters {
+	uint64_t launches[NR_LAUNCH_ENTRIES];
+	uint64_t results[NR_LAUNCH_CAUSES];
+	uint64_t launched;	/* sum of launches */
+	uint64_t probes;
+	uint64_t nested;
+	uint64_t brackets;
+	uint64_t names_lost;
+	uint64_t lost_results;
+	uint64_t lost_names;
+	uint64_t lost_devices;
+};
+
+/*
+ * Maps the segment behind fd (which stays the caller's and may be closed at once). Errors: -EINVAL
+ * not a sealed memfd of the right size; -EPROTO not ours, or of another ABI; -EAGAIN: the library
+ * has not finished it; else mmap's. The library's first value of `site` stays.
+ */
+int channel__open(int fd, struct channel **channel);
+void channel__close(struct channel *channel);	/* NULL is fine */
+
+/*
+ * Hands on at most max records. Returns how many were consumed (also those without a callback), or
+ * -EBADMSG: the ring holds nonsense; then it is never read again and always answers so.
+ */
+int channel__poll(struct channel *channel, const struct channel_handler *handler, void *ctx,
+		  unsigned int max);
+/* A record was reserved and never committed: bytes behind it, 0 if none. */
+uint64_t channel__stalled(const struct channel *channel);
+
+void channel__heartbeat(struct channel *channel);
+void channel__set_site(struct channel *channel, enum channel_site site);
+/* Says that the target is under a seccomp filter: the library then makes no unusual system call. */
+void channel__set_confined(struct channel *channel, bool confined);
+void channel__stop(struct channel *channel);
+
+/* A state or reason out of range reads as CHANNEL_REFUSED or REASON_NONE. */
+void channel__status(const struct channel *channel, struct channel_status *status);
+void channel__counters(const struct channel *channel, struct channel_counters *sum);
+
+/* For messages; never NULL. */
+const char *channel__cause_text(enum launch_cause cause);
+const char *channel__reason_text(enum channel_reason reason);
+const char *channel__slot_name(uint32_t slot);	/* also of an enum launch_entry */
+
+#endif
