@@ -8,8 +8,20 @@ enum log_level { LOG_ERROR = 0, LOG_WARN = 1, LOG_INFO = 2, LOG_DEBUG = 3 };
 /* Messages above `level` are not printed; the default is LOG_INFO. */
 void log__set_level(enum log_level level);
 
-/* printf-like, without a final newline; keeps errno. A message is "gpucollect: …\n". */
+/*
+ * printf-like, without a final newline; keeps errno. A message is "gpucollect: …\n"; control
+ * characters in it (names come from targets) are shown as '?', except that a newline begins a
+ * further line. Long ones are cut and end in "…".
+ */
 void log__print(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * A line that the next message or log__progress replaces. Only on a terminal, at LOG_INFO and
+ * above, and at most twice a second: calling it often costs a clock reading.
+ */
+void log__progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Erases the progress line, before something else writes to the terminal. */
+void log__progress_end(void);
 
 #define log_error(...) log__print(LOG_ERROR, __VA_ARGS__)
 #define log_warn(...) log__print(LOG_WARN, __VA_ARGS__)

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Text from targets made harmless, a string that grows, and figures for people. */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Length of the well-formed UTF-8 sequence at s (1 to 4, RFC 3629), or 0. */
+size_t text__utf8(const char *s, size_t len);
+
+/* The length <= max at which s can be cut without breaking a well-formed sequence. */
+size_t text__cut(const char *s, size_t len, size_t max);
+
+enum text_clean_flags {
+	TEXT_TERMINAL = 1,	/* also the marks that turn the direction of writing */
+};
+
+/*
+ * Copies with '?' for each byte that isn't part of well-formed UTF-8 and for each control
+ * character (C0, DEL, C1, U+2028, U+2029: the last two end a line in some readers). Returns the
+ * length, never more than len; dst may be src; no NUL is added.
+ */
+size_t text__clean(char *dst, const char *src, size_t len, unsigned int flags);
+
+/* A growing string. An allocation that fails sticks: `failed`, further additions do nothing. */
+struct text {
+	char *data;		/* NUL-terminated once something was added, else NULL */
+	size_t len;
+	size_t size;
+	bool failed;
+};
+
+void text__add(struct text *t, const char *s, size_t len);
+void text__add_string(struct text *t, const char *s);
+void text__add_clean(struct text *t, const char *s, size_t len, unsigned int flags);
+void text__printf(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void text__truncate(struct text *t, size_t len);	/* to at most len */
+/* The string, for the caller to free ("" if nothing was added); NULL if an allocation failed. */
+char *text__take(struct text *t);
+void text__free(struct text *t);
+
+/* Columns on a terminal, roughly: one for each character of well-formed UTF-8. */
+size_t text__columns(const char *s, size_t len);
+
+#define TEXT_FIGURE 32
+/* "1.50 s", "12.3 ms", "640 ns": three digits; into buf of TEXT_FIGURE bytes, which they return. */
+const char *text__duration(char *buf, uint64_t ns);
+/* "512 B", "1.5 KiB", "60 MiB". */
+const char *text__bytes(char *buf, uint64_t bytes);
+/* "1,234,567". */
+const char *text__count(char *buf, uint64_t n);
+/* part of whole: "12.3 %", "0.04 %", "<0.01 %"; "-" where whole is 0. */
+const char *text__share(char *buf, uint64_t part, uint64_t whole);
+
+#endif

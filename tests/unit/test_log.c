@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pty.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/unit/unit.h"
+
+static int reader;
+
+static void catch_stderr(void)
+{
+	int fds[2];
+
+	ck_assert_int_eq(pipe2(fds, O_NONBLOCK), 0);
+	ck_assert_int_eq(dup2(fds[1], STDERR_FILENO), STDERR_FILENO);
+	close(fds[1]);
+	reader = fds[0];
+}
+
+static const char *caught(void)
+{
+	static char buf[65536];
+	ssize_t n;
+
+	n = read(reader, buf, sizeof(buf) - 1);
+	buf[n > 0 ? n : 0] = '\0';
+	return buf;
+}
+
+START_TEST(levels_have_prefixes_and_limits)
+{
+	catch_stderr();
+	log_error("one %d", 1);
+	log_warn("two");
+	log_info("three");
+	log_debug("four");
+	ck_assert_str_eq(caught(), "gpucollect: error: one 1\ngpucollect: warning: two\n"
+				   "gpucollect: three\n");
+	log__set_level(LOG_DEBUG);
+	log_debug("four");
+	ck_assert_str_eq(caught(), "gpucollect: debug: four\n");
+	log__set_level(LOG_ERROR);
+	log_warn("five");
+	log_error("six");
+	ck_assert_str_eq(caught(), "gpucollect: error: six\n");
+}
+END_TEST
+
+START_TEST(errno_survives)
+{
+	catch_stderr();
+	close(STDERR_FILENO);
+	errno = ENOTTY;
+	log_error("x");
+	ck_assert_int_eq(errno, ENOTTY);
+	log__progress("x");
+	ck_assert_int_eq(errno, ENOTTY);
+}
+END_TEST
+
+START_TEST(hostile_names_do_not_reach_the_terminal)
+{
+	catch_stderr();
+	log_info("comm \"%s\"", "\x1b]0;x\x07\r\xff\xc2\x9b");
+	ck_assert_str_eq(caught(), "gpucollect: comm \"?]0;x????\"\n");
+	log_info("a\nb");
+	ck_assert_str_eq(caught(), "gpucollect: a\nb\n");
+}
+END_TEST
+
+START_TEST(long_messages_are_cut_with_a_mark)
+{
+	char big[10000];
+	const char *out;
+	size_t len;
+
+	memset(big, 'x', sizeof(big));
+	big[sizeof(big) - 1] = '\0';
+	catch_stderr();
+	log_info("%s", big);
+	out = caught();
+	len = strlen(out);
+	ck_assert_uint_lt(len, 5000);
+	ck_assert_str_eq(out + len - 5, "x…\n");
+	for (size_t i = 0; i + 2 < sizeof(big); i += 2)
+		memcpy(big + i, "\xc3\xa4", 2);		/* ä: the cut must not fall inside */
+	log_info("%s", big);
+	ck_assert_ptr_null(strchr(caught(), '?'));
+}
+END_TEST
+
+START_TEST(progress_is_for_terminals_only)
+{
+	catch_stderr();
+	setenv("TERM", "xterm", 1);
+	log__progress("1 of 2");
+	log__progress_end();
+	ck_assert_str_eq(caught(), "");
+}
+END_TEST
+
+START_TEST(a_message_takes_the_place_of_progress)
+{
+	int master, slave;
+
+	setenv("TERM", "xterm", 1);
+	ck_assert_int_eq(openpty(&master, &slave, NULL, NULL, NULL), 0);
+	fcntl(master, F_SETFL, O_NONBLOCK);
+	reader = master;
+	dup2(slave, STDERR_FILENO);
+	log__progress("1 of 2");
+	log__progress("2 of 2\n");		/* too early: not shown */
+	log_info("done");
+	log__progress_end();
+	ck_assert_str_eq(caught(), "\r\033[Kgpucollect: 1 of 2\r\033[Kgpucollect: done\r\n");
+	setenv("TERM", "dumb", 1);
+	usleep(600000);
+	log__progress("3 of 3");
+	ck_assert_str_eq(caught(), "");
+}
+END_TEST
+
+UNIT_MAIN("log", levels_have_prefixes_and_limits, errno_survives,
+	  hostile_names_do_not_reach_the_terminal, long_messages_are_cut_with_a_mark,
+	  progress_is_for_terminals_only, a_message_takes_the_place_of_progress)
