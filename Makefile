@@ -32,7 +32,8 @@ CHECK_LIBS := -lcheck -lsubunit -lm -lrt
 STAGES := loader/base unwind gpu_timing symbols loader/profile loader/output loader
 SRC := $(foreach d,$(STAGES),$(sort $(wildcard $(d)/*.c)))
 OBJ := $(SRC:%.c=$(B)/obj/%.o)
-BPF_SRC := $(sort $(wildcard bpf/*.bpf.c))
+# Maps first: bpftool 7.1 resolves an extern map wrongly in the object that comes before it.
+BPF_SRC := bpf/maps.bpf.c $(sort $(filter-out bpf/maps.bpf.c,$(wildcard bpf/*.bpf.c)))
 BPF_OBJ := $(BPF_SRC:%.c=$(B)/obj/%.o)
 TIMING_SRC := $(sort $(wildcard gpu_timing/library/*.c) $(wildcard gpu_timing/library/*.S))
 TIMING_OBJ := $(addprefix $(B)/obj/,$(addsuffix .o,$(basename $(TIMING_SRC))))

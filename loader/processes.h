@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The processes that are watched: their names and executable mappings, and what the BPF side
+ * knows of them (maps procs, slots and mappings).
+ */
+#ifndef LOADER_PROCESSES_H
+#define LOADER_PROCESSES_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "bpf/gpucollect.h"
+#include "loader/files.h"
+
+struct processes;
+
+struct process {
+	pid_t tgid;
+	uint32_t index;		/* its own for ever: exec and a reused pid make a new process */
+	uint32_t slot;
+	uint32_t nr_mappings;
+	struct mapping *mappings;	/* sorted by start: as the BPF side has them */
+	uint64_t read_at;	/* CLOCK_MONOTONIC ns of the last reading; 0: never */
+	char comm[GPUCOLLECT_COMM_LEN];
+	bool target;
+	bool exited;
+};
+
+/* What is mmap'ed of the BPF side, and the descriptor of map procs. */
+struct processes_maps {
+	int procs_fd;
+	struct proc_slot *slots;	/* GPUCOLLECT_MAX_PROCS */
+	struct mapping *mappings;	/* GPUCOLLECT_MAX_MAPPINGS */
+};
+
+struct processes *processes__new(const struct processes_maps *maps, struct files *files);
+void processes__free(struct processes *ps);
+
+/*
+ * The process; made known to the BPF side, and its mappings read, if it wasn't yet. NULL: out of
+ * memory or of slots. A process that is gone already is kept with what was learnt of it.
+ */
+struct process *processes__get(struct processes *ps, pid_t tgid, bool target);
+/* NULL if it isn't known. */
+struct process *processes__find(struct processes *ps, pid_t tgid);
+
+/* Reads name and mappings again and publishes them. 0 or negative errno. */
+int processes__refresh(struct processes *ps, struct process *p);
+/* True if the mappings were never read, or if there was an exec since. */
+bool processes__stale(const struct processes *ps, const struct process *p);
+/* Lets the BPF side send stacks with code in unknown mappings again, after fruitless ones. */
+void processes__refill(struct processes *ps, struct process *p, int budget);
+
+/* Records of the ring. A forked child inherits name and mappings until it is read itself. */
+void processes__forked(struct processes *ps, pid_t parent, pid_t child, const char *comm);
+void processes__execed(struct processes *ps, pid_t tgid, const char *comm);
+void processes__exited(struct processes *ps, pid_t tgid);
+
+/* Number of targets that have not exited. */
+unsigned int processes__alive(const struct processes *ps);
+/* By index, 0 up to the count; pointers stay valid as long as `ps`. */
+uint32_t processes__count(const struct processes *ps);
+struct process *processes__at(const struct processes *ps, uint32_t index);
+/* Forgets those that ended without a record saying so; to be called every second or so. */
+void processes__sweep(struct processes *ps);
+
+#endif
