@@ -141,9 +141,10 @@ run_one() {	# NAME FILE
 	mkdir -p "$dir/tmp"
 	chmod 755 "$dir" "$dir/tmp"
 	time=$(limit_of "$name" "$file")
-	# A session of its own: a test that signals its group must not end the runner.
-	TEST_TMP=$dir/tmp TMPDIR=$dir/tmp setsid timeout -k 10 "$time" "$file" \
-		</dev/null >"$dir/output" 2>&1 &
+	# A session of its own: a test that signals its group must not end the runner. A shell's
+	# background command ignores SIGINT, and so would all that the test starts.
+	TEST_TMP=$dir/tmp TMPDIR=$dir/tmp setsid env --default-signal=INT,QUIT \
+		timeout -k 10 "$time" "$file" </dev/null >"$dir/output" 2>&1 &
 	runner=$!
 	wait $runner
 	status=$?

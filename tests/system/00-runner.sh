@@ -39,6 +39,8 @@ test_file 06-limit.sh <<<$'# timeout: 1\nsleep 602'
 test_file 07-signal.sh <<<'kill -SEGV $$'
 test_file 08-group.sh <<<'trap "" TERM; kill -TERM 0; exit 0'
 touch 09-norights.sh
+# shellcheck disable=SC2016
+test_file 10-sigint.sh <<<'exit $((0x$(sed -n "s/^SigIgn:.//p" /proc/self/status) & 6))'
 
 run -t 20 ./01-pass.sh
 expect_status "a test that passes" 0
@@ -78,6 +80,8 @@ run -t 20 ./08-group.sh ./01-pass.sh
 expect "a test that signals its group" "2 passed, 0 failed, 0 skipped"
 run -t 20 ./09-norights.sh
 expect "a file that can't be executed" "0 passed, 1 failed, 0 skipped"
+run -t 20 ./10-sigint.sh
+expect_status "a test finds SIGINT and SIGQUIT not ignored" 0
 
 run no-such-name
 expect_status "no such test" 1
