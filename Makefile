@@ -8,7 +8,7 @@ B ?= build
 PREFIX ?= /usr/local
 CC ?= gcc
 CLANG ?= clang
-BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
+BPFTOOL ?= $(or $(shell scripts/find-bpftool),bpftool)
 ARCH := $(shell uname -m | sed 's/aarch64/arm64/')
 BPF_ARCH := $(if $(filter x86_64,$(ARCH)),x86,$(ARCH))
 
