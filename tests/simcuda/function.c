@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Functions: what a launch needs of a handle, questions about it, and the old way of parameters. */
+#include "sim.h"
+#include <string.h>
+
+CUresult func__look(CUfunction f, CUcontext c, struct launchable *l)
+{
+	unsigned magic = f ? f->magic : 0;
+
+	if (magic == M_FUNC) {
+		if (f->ctx != c || f->generation != c->generation)
+			return CU_INVALID_HANDLE;
+		*l = (struct launchable){ f->name, f->spin, f, NULL };
+		return CU_OK;
+	}
+	if (magic == M_KERNEL) {	/* allowed in place of a function, fits every context */
+		CUkernel k = (CUkernel)(void *)f;
+
+		*l = (struct launchable){ k->name, k->spin, NULL, k };
+		return CU_OK;
+	}
+	return CU_INVALID_HANDLE;
+}
+
+/* A list of tags and values: 1 is followed by a buffer of parameters, 2 by its size, 0 ends it. */
+static void *first_of_extra(void **extra)
+{
+	for (; extra && *extra; extra += 2)
+		if (extra[0] == (void *)1)
+			return extra[1];
+	return NULL;
+}
+
+int64_t func__length(const struct launchable *l, void **params, void **extra)
+{
+	void *first = params ? params[0] : first_of_extra(extra);
+	uint64_t ns;
+
+	if (!l->spin || !first)
+		return dev.kernel_ns;
+	memcpy(&ns, first, sizeof(ns));
+	return (int64_t)(ns & INT64_MAX);
+}
+
+static CUresult check(CUfunction f)
+{
+	return f && f->magic == M_FUNC ? CU_OK : CU_INVALID_HANDLE;
+}
+
+API(cuFuncGetName, const char **name, CUfunction f)
+{
+	CUresult r = check(f);
+
+	ENTER();
+	if (!r)
+		*name = f->name;
+	RET(r);
+}
+
+API(cuFuncGetModule, CUmodule *m, CUfunction f)
+{
+	CUresult r = check(f);
+
+	ENTER();
+	if (!r)
+		*m = f->module;
+	RET(r);
+}
+
+API(cuFuncGetAttribute, int *v, int attribute, CUfunction f)
+{
+	CUresult r = check(f);
+
+	(void)attribute;
+	ENTER();
+	if (!r)
+		*v = 1024;
+	RET(r);
+}
+
+API(cuFuncSetAttribute, CUfunction f, int attribute, int value)
+{
+	(void)attribute, (void)value;
+	ENTER();
+	RET(check(f));
+}
+
+/* --- before cuLaunchKernel: shape and parameters are kept in the function ------------------------ */
+API(cuFuncSetBlockShape, CUfunction f, int x, int y, int z)
+{
+	CUresult r = check(f);
+
+	ENTER();
+	if (!r && (x < 1 || y < 1 || z < 1))
+		r = CU_INVALID_VALUE;
+	if (r)
+		RET(r);
+	f->block[0] = (unsigned)x;
+	f->block[1] = (unsigned)y;
+	f->block[2] = (unsigned)z;
+	RET(CU_OK);
+}
+
+API(cuFuncSetSharedSize, CUfunction f, unsigned bytes)
+{
+	CUresult r = check(f);
+
+	ENTER();
+	if (!r)
+		f->shared = bytes;
+	RET(r);
+}
+
+API(cuParamSetSize, CUfunction f, unsigned bytes)
+{
+	(void)bytes;
+	ENTER();
+	RET(check(f));
+}
+
+static CUresult param_set(CUfunction f, int offset, const void *value, size_t n)
+{
+	CUresult r = check(f);
+
+	if (!r && offset < 0)
+		r = CU_INVALID_VALUE;
+	if (!r && (size_t)offset + n <= sizeof(f->param))
+		memcpy((char *)&f->param + offset, value, n);
+	return r;
+}
+
+API(cuParamSeti, CUfunction f, int offset, unsigned value)
+{
+	ENTER();
+	RET(param_set(f, offset, &value, sizeof(value)));
+}
+
+API(cuParamSetv, CUfunction f, int offset, void *value, unsigned n)
+{
+	ENTER();
+	RET(value ? param_set(f, offset, value, n) : CU_INVALID_VALUE);
+}

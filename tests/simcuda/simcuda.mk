@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# The virtual device: the same library with several forms of entries, and the programs for it.
+#   simcuda        as driver 580: slots read-only after relocation
+#   simcuda-rw     the same, slots in plain data
+#   simcuda-old    entries of older drivers
+#   simcuda-odd    entries that look like no driver's
+#   simcuda-high   first segment far above 0 (the offset in the file is not the address)
+
+SIM_SRC := $(sort $(wildcard tests/simcuda/*.c))
+SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o)
+SIM_KINDS := simcuda simcuda-rw simcuda-old simcuda-odd simcuda-high
+SIM_LIBS := $(SIM_KINDS:%=$(B)/%/libcuda.so.1)
+SIM_CFLAGS = -std=gnu11 -O2 -g -fPIC -fvisibility=hidden $(WARN_SIM) -D_GNU_SOURCE
+WARN_SIM := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wold-style-definition -Wformat=2 -Wundef \
+	-Wvla -Werror
+
+SIM_AS_simcuda-rw := -DSIM_SLOTS_RW
+SIM_AS_simcuda-old := -DSIM_STUBS_OLD
+SIM_AS_simcuda-odd := -DSIM_STUBS_ODD
+SIM_LD_simcuda-high := -Wl,-Ttext-segment=0x34fd200000
+
+$(B)/obj/tests/simcuda/%.o: tests/simcuda/%.c
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(SIM_CFLAGS) -MMD -MP -c $< -o $@
+$(SIM_KINDS:%=$(B)/obj/tests/simcuda/stubs-%.o): $(B)/obj/tests/simcuda/stubs-%.o: \
+		tests/simcuda/stubs.S
+	$(call say,AS,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(SIM_CFLAGS) $(SIM_AS_$*) -MMD -MP -c $< -o $@
+$(SIM_LIBS): $(B)/%/libcuda.so.1: $(B)/obj/tests/simcuda/stubs-%.o $(SIM_OBJ)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared -Wl,-soname,libcuda.so.1,-z,defs,-z,relro,-z,now,--build-id $(SIM_LD_$*) \
+		-o $@ $^ -ldl -lpthread
+
+simcuda: $(SIM_LIBS)
+
+PROGRAM_SRC := $(sort $(wildcard tests/programs/gpu_*.c))
+PROGRAM_BIN := $(PROGRAM_SRC:tests/programs/%.c=$(B)/programs/%)
+$(PROGRAM_BIN): $(B)/programs/%: tests/programs/%.c $(B)/simcuda/libcuda.so.1
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN_SIM) -D_GNU_SOURCE -I. -MMD -MP -MF $@.d -o $@ $< \
+		-L$(B)/simcuda -l:libcuda.so.1 -lpthread -ldl
+programs: $(PROGRAM_BIN)
+
+.PHONY: simcuda programs
