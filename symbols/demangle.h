@@ -10,7 +10,7 @@
 
 /*
  * A string to be freed; NULL with errno: EINVAL (not a mangled name, or one that can't be read),
- * E2BIG (longer, deeper or costlier than what is allowed), ENOMEM. Then the name is best shown as it
+ * E2BIG (longer, deeper or costlier than what is allowed), ENOMEM. Such a name is best shown as it
  * is. Time and memory are bounded for any input. Costs 1 us in the mean, milliseconds at most.
  */
 char *demangle(const char *mangled);
