@@ -166,8 +166,16 @@ enum gpucollect_lost {
 	NR_COUNTERS,
 };
 
-/* --- maps filled by the collector ------------------------------------------------------- */
+/* --- settings and maps filled by the collector ------------------------------------------------------- */
 
+/* Written by the collector before load. */
+struct gpucollect_settings {
+	__u64 seed;		/* of the stack hashes: a target must not be able to aim at another's */
+	__u32 pidns_inum;	/* PID namespace of the collector; 0: the initial one */
+	__u32 all;		/* bool: every process is a target */
+	__u32 self;		/* tgid of the collector, never sampled */
+	__u32 pad;
+};
 struct page_key {
 	__u32 file;
 	__u32 page;		/* offset in the file >> GPUCOLLECT_PAGE_SHIFT */

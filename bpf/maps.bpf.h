@@ -9,15 +9,7 @@
 #define MAP extern
 #endif
 
-/* Written by the collector before load. */
-struct settings {
-	__u64 seed;		/* of the stack hashes: a target must not be able to aim at another's */
-	__u32 pidns_inum;	/* PID namespace of the collector; 0: the initial one */
-	__u32 all;		/* bool: every process is a target */
-	__u32 self;		/* tgid of the collector, never sampled */
-	__u32 no_cpu;		/* bool */
-};
-MAP const volatile struct settings settings;
+MAP const volatile struct gpucollect_settings settings;
 
 MAP struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

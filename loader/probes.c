@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/probes.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "gpucollect.skel.h"
+#include "loader/base/log.h"
+#include "loader/rights.h"
+
+/* The initial PID namespace's inode number: PROC_PID_INIT_INO of the kernel, fixed since 3.8. */
+#define INITIAL_PIDNS 0xeffffffcu
+#define MAX_LINKS 256
+
+struct probes {
+	struct gpucollect_bpf *skel;
+	struct probes_maps maps;
+	struct ring_buffer *ring;
+	struct bpf_link *link[MAX_LINKS];
+	unsigned int nr_links;
+	int stats_fd;
+};
+
+static int say(char **why, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static int say(char **why, int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(why, fmt, ap) < 0)
+		*why = NULL;
+	va_end(ap);
+	return err;
+}
+
+/* libbpf explains itself at length; that helps whoever asks for it. */
+static int libbpf_print(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	char line[1024];
+	size_t len;
+
+	if (level == LIBBPF_DEBUG)
+		return 0;
+	vsnprintf(line, sizeof(line), fmt, ap);
+	len = strlen(line);
+	if (len && line[len - 1] == '\n')
+		line[len - 1] = '\0';
+	log_debug("%s", line);
+	return 0;
+}
+
+static void *map_array(const struct bpf_map *map, size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static int probes__map(struct probes *p)
+{
+	struct gpucollect_bpf *s = p->skel;
+
+	p->maps.procs_fd = bpf_map__fd(s->maps.procs);
+	p->maps.pages_fd = bpf_map__fd(s->maps.pages);
+	p->maps.rows = map_array(s->maps.rows, sizeof(struct unwind_row) * GPUCOLLECT_MAX_ROWS);
+	p->maps.rules = map_array(s->maps.rules, sizeof(struct unwind_rule) * GPUCOLLECT_MAX_RULES);
+	p->maps.mappings = map_array(s->maps.mappings,
+				     sizeof(struct mapping) * GPUCOLLECT_MAX_MAPPINGS);
+	p->maps.slots = map_array(s->maps.slots, sizeof(struct proc_slot) * GPUCOLLECT_MAX_PROCS);
+	return p->maps.rows && p->maps.rules && p->maps.mappings && p->maps.slots ? 0 : -errno;
+}
+
+static int probes__settings(struct probes *p, const struct probes_config *config)
+{
+	struct gpucollect_bpf__rodata *ro = p->skel->rodata;
+	struct stat st;
+
+	if (getrandom(&ro->settings.seed, sizeof(ro->settings.seed), 0) < 0)
+		return -errno;
+	if (!stat("/proc/self/ns/pid", &st) && st.st_ino != INITIAL_PIDNS)
+		ro->settings.pidns_inum = (uint32_t)st.st_ino;
+	ro->settings.all = config->all;
+	ro->settings.self = (uint32_t)getpid();
+	bpf_program__set_autoload(p->skel->progs.gpucollect_sample, config->cpu);
+	bpf_program__set_autoload(p->skel->progs.gpucollect_site, config->launches);
+	bpf_program__set_autoload(p->skel->progs.gpucollect_launch, config->launches);
+	return 0;
+}
+
+static int probes__load(struct probes *p, char **why)
+{
+	int err = gpucollect_bpf__load(p->skel);
+
+	if (err == -EPERM || err == -EACCES)
+		return say(why, -EPERM, "the kernel refuses to load BPF programs: %s; run as root (sudo) "
+			   "outside a container that forbids bpf()", strerror(-err));
+	if (err)
+		return say(why, -EOPNOTSUPP, "this kernel can't run the BPF programs: %s; Linux 5.17 or "
+			   "newer with BTF is needed (-v shows the kernel's reasons)", strerror(-err));
+	return 0;
+}
+
+static int probes__follow(struct probes *p)
+{
+	struct bpf_program *progs[] = {
+		p->skel->progs.gpucollect_fork,
+		p->skel->progs.gpucollect_exec,
+		p->skel->progs.gpucollect_exit,
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(progs) / sizeof(progs[0]); i++) {
+		p->link[p->nr_links] = bpf_program__attach(progs[i]);
+		if (!p->link[p->nr_links])
+			return -errno;
+		p->nr_links++;
+	}
+	return 0;
+}
+
+int probes__new(const struct probes_config *config, struct probes **out, char **why)
+{
+	struct probes *p;
+	int err;
+
+	*why = NULL;
+	err = rights__check(why);
+	if (err)
+		return err;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	p->stats_fd = -1;
+	libbpf_set_print(libbpf_print);
+	p->skel = gpucollect_bpf__open();
+	if (!p->skel) {
+		err = -errno;
+		goto fail;
+	}
+	err = probes__settings(p, config);
+	if (!err)
+		err = probes__load(p, why);
+	if (!err)
+		err = probes__map(p);
+	if (!err)
+		err = probes__follow(p);
+	if (err)
+		goto fail;
+	p->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);	/* for the closing summary */
+	*out = p;
+	return 0;
+fail:
+	if (!*why)
+		say(why, err, "setting up the BPF programs failed: %s", strerror(-err));
+	probes__free(p);
+	return err;
+}
+
+static void unmap(void *at, size_t bytes)
+{
+	if (at)
+		munmap(at, bytes);
+}
+
+/*
+ * Each uprobe's detach waits for a grace period of the kernel, tens of ms: all of them at once
+ * would be dear if done one by one, but libbpf has no call for it before 1.3.
+ */
+void probes__free(struct probes *p)
+{
+	unsigned int i;
+
+	if (!p)
+		return;
+	for (i = 0; i < p->nr_links; i++)
+		bpf_link__destroy(p->link[i]);
+	ring_buffer__free(p->ring);
+	unmap(p->maps.rows, sizeof(struct unwind_row) * GPUCOLLECT_MAX_ROWS);
+	unmap(p->maps.rules, sizeof(struct unwind_rule) * GPUCOLLECT_MAX_RULES);
+	unmap(p->maps.mappings, sizeof(struct mapping) * GPUCOLLECT_MAX_MAPPINGS);
+	unmap(p->maps.slots, sizeof(struct proc_slot) * GPUCOLLECT_MAX_PROCS);
+	if (p->stats_fd >= 0)
+		close(p->stats_fd);
+	gpucollect_bpf__destroy(p->skel);
+	free(p);
+}
+
+const struct probes_maps *probes__maps(const struct probes *p)
+{
+	return &p->maps;
+}
+
+int probes__sample_program(const struct probes *p)
+{
+	return bpf_program__fd(p->skel->progs.gpucollect_sample);
+}
+
+static int attach(struct probes *p, const struct bpf_program *prog, const char *path,
+		  uint64_t offset, uint64_t cookie, pid_t pid)
+{
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = cookie);
+	struct bpf_link *link;
+
+	if (p->nr_links == MAX_LINKS)
+		return -ENOSPC;
+	link = bpf_program__attach_uprobe_opts(prog, pid, path, offset, &opts);
+	if (!link)
+		return -errno;
+	p->link[p->nr_links++] = link;
+	return 0;
+}
+
+int probes__attach_site(struct probes *p, const char *path, uint64_t offset)
+{
+	return attach(p, p->skel->progs.gpucollect_site, path, offset, 0, -1);
+}
+
+int probes__attach_launch(struct probes *p, const char *path, uint64_t offset, uint32_t entry,
+			  pid_t pid)
+{
+	return attach(p, p->skel->progs.gpucollect_launch, path, offset, entry, pid);
+}
+
+int probes__set_reader(struct probes *p, probes_record fn, void *ctx)
+{
+	p->ring = ring_buffer__new(bpf_map__fd(p->skel->maps.ring), fn, ctx, NULL);
+	return p->ring ? 0 : -errno;
+}
+
+int probes__ring_fd(const struct probes *p)
+{
+	return ring_buffer__epoll_fd(p->ring);
+}
+
+int probes__read(struct probes *p)
+{
+	return ring_buffer__consume(p->ring);
+}
+
+void probes__counters(const struct probes *p, uint64_t counters[NR_COUNTERS])
+{
+	int fd = bpf_map__fd(p->skel->maps.counters), nr = libbpf_num_possible_cpus(), cpu;
+	uint64_t *per_cpu;
+	__u32 i;
+
+	memset(counters, 0, sizeof(*counters) * NR_COUNTERS);
+	per_cpu = nr > 0 ? calloc((size_t)nr, sizeof(*per_cpu)) : NULL;
+	if (!per_cpu)
+		return;
+	for (i = 0; i < NR_COUNTERS; i++)
+		if (!bpf_map_lookup_elem(fd, &i, per_cpu))
+			for (cpu = 0; cpu < nr; cpu++)
+				counters[i] += per_cpu[cpu];
+	free(per_cpu);
+}
+
+uint64_t probes__run_time(const struct probes *p)
+{
+	struct bpf_program *prog;
+	uint64_t sum = 0;
+
+	bpf_object__for_each_program(prog, p->skel->obj) {
+		struct bpf_prog_info info = {};
+		__u32 len = sizeof(info);
+
+		if (bpf_program__fd(prog) >= 0 &&
+		    !bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
+			sum += info.run_time_ns;
+	}
+	return sum;
+}
+
+uint64_t probes__memory(const struct probes *p)
+{
+	struct bpf_map *map;
+	uint64_t sum = 0;
+
+	bpf_object__for_each_map(map, p->skel->obj) {
+		unsigned long long bytes = 0;
+		char path[64], line[128];
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", bpf_map__fd(map));
+		f = fopen(path, "re");
+		while (f && fgets(line, sizeof(line), f))
+			if (sscanf(line, "memlock: %llu", &bytes) == 1)
+				sum += bytes;
+		if (f)
+			fclose(f);
+	}
+	return sum;
+}

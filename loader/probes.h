@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The BPF side: loading it, its maps, and attaching its programs. */
+#ifndef LOADER_PROBES_H
+#define LOADER_PROBES_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "bpf/gpucollect.h"
+#include "bpf/unwind_step.h"
+
+struct probes;
+
+struct probes_config {
+	bool all;		/* every process is a target */
+	bool cpu;		/* CPU samples are wanted */
+	bool launches;		/* launches are wanted */
+};
+
+struct probes_maps {
+	int procs_fd;
+	int pages_fd;
+	struct unwind_row *rows;	/* GPUCOLLECT_MAX_ROWS */
+	struct unwind_rule *rules;	/* GPUCOLLECT_MAX_RULES */
+	struct mapping *mappings;	/* GPUCOLLECT_MAX_MAPPINGS */
+	struct proc_slot *slots;	/* GPUCOLLECT_MAX_PROCS */
+};
+
+/*
+ * Loads everything and attaches the programs that follow processes. 0 or a negative errno; *why
+ * is then a sentence for the user with cause, value and mend (malloc'd; NULL: no memory). -EPERM and
+ * -EOPNOTSUPP: a privilege or a feature of the kernel is missing.
+ */
+int probes__new(const struct probes_config *config, struct probes **out, char **why);
+void probes__free(struct probes *p);	/* detaches all; NULL is fine */
+
+const struct probes_maps *probes__maps(const struct probes *p);
+
+/* Descriptor of the program for CPU samples, for PERF_EVENT_IOC_SET_BPF. */
+int probes__sample_program(const struct probes *p);
+
+/*
+ * Probes at an offset of a file, named by a path that this process can open; pid -1: in every
+ * process that maps it. Attached until probes__free. Negative errno on failure.
+ */
+int probes__attach_site(struct probes *p, const char *path, uint64_t offset);
+int probes__attach_launch(struct probes *p, const char *path, uint64_t offset, uint32_t entry,
+			  pid_t pid);
+
+/* The ring: fn for each record, which lies in the ring until it returns. */
+typedef int (*probes_record)(void *ctx, void *record, size_t size);
+int probes__set_reader(struct probes *p, probes_record fn, void *ctx);
+int probes__ring_fd(const struct probes *p);	/* readable: records are there */
+/* Reads what is there now; number of records or a negative errno. */
+int probes__read(struct probes *p);
+
+/* Sums over all CPUs. */
+void probes__counters(const struct probes *p, uint64_t counters[NR_COUNTERS]);
+/* CPU time the programs took, ns; 0 where the kernel doesn't count it. Memory of the maps, bytes. */
+uint64_t probes__run_time(const struct probes *p);
+uint64_t probes__memory(const struct probes *p);
+
+#endif

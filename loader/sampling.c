@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/sampling.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "loader/base/log.h"
+
+#define MAX_CPUS 8192
+#define RING_PAGES 16		/* a power of two; 64 KiB: some 400 mappings between two reads */
+#define NS_PER_S 1000000000ull
+
+struct cpu {
+	int clock_fd;
+	int mapped_fd;
+	struct perf_event_mmap_page *ring;
+	bool on;
+};
+
+struct sampling {
+	struct sampling_config config;
+	struct cpu *cpu;
+	int nr;			/* highest CPU seen + 1 */
+	size_t page;
+	char *record;		/* one that wraps is put together here */
+};
+
+static int perf_event_open(struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	return (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/*
+ * A period a little different on every CPU, and not a round number: samples must not march in
+ * step with each other or with a program that does something every 10 ms.
+ */
+static uint64_t period(unsigned int frequency, int cpu)
+{
+	uint64_t p = NS_PER_S / frequency;
+
+	return p - p * (uint64_t)((cpu * 7 + 3) % 16) / 16384;
+}
+
+static int open_clock(const struct sampling *s, int cpu)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = period(s->config.frequency, cpu),
+		.exclude_idle = 1,
+	};
+	int fd = perf_event_open(&attr, -1, cpu), err;
+
+	if (fd < 0)
+		return -errno;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, s->config.program_fd) ||
+	    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+static int open_mapped(const struct sampling *s, int cpu)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.mmap = 1,
+		.mmap2 = 1,
+		.wakeup_events = 1,
+	};
+	int fd = perf_event_open(&attr, -1, cpu);
+
+	(void)s;
+	return fd < 0 ? -errno : fd;
+}
+
+static void cpu__close(struct sampling *s, struct cpu *c)
+{
+	if (c->clock_fd >= 0)
+		close(c->clock_fd);
+	if (c->ring)
+		munmap(c->ring, (RING_PAGES + 1) * s->page);
+	if (c->mapped_fd >= 0) {
+		epoll_ctl(s->config.epoll_fd, EPOLL_CTL_DEL, c->mapped_fd, NULL);
+		close(c->mapped_fd);
+	}
+	memset(c, 0, sizeof(*c));
+	c->clock_fd = -1;
+	c->mapped_fd = -1;
+}
+
+static int cpu__open(struct sampling *s, int cpu)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = s->config.epoll_data };
+	struct cpu *c = &s->cpu[cpu];
+	int err;
+
+	if (s->config.program_fd >= 0) {
+		c->clock_fd = open_clock(s, cpu);
+		if (c->clock_fd < 0) {
+			err = c->clock_fd;
+			goto fail;
+		}
+	}
+	c->mapped_fd = open_mapped(s, cpu);
+	if (c->mapped_fd < 0) {
+		err = c->mapped_fd;
+		goto fail;
+	}
+	c->ring = mmap(NULL, (RING_PAGES + 1) * s->page, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       c->mapped_fd, 0);
+	if (c->ring == MAP_FAILED) {
+		c->ring = NULL;
+		err = -errno;
+		goto fail;
+	}
+	if (epoll_ctl(s->config.epoll_fd, EPOLL_CTL_ADD, c->mapped_fd, &event)) {
+		err = -errno;
+		goto fail;
+	}
+	c->on = true;
+	return 0;
+fail:
+	cpu__close(s, c);
+	return err;
+}
+
+int sampling__parse_cpus(const char *text, uint8_t *set, int room)
+{
+	int nr = 0;
+
+	memset(set, 0, (size_t)room);
+	while (*text && *text != '\n') {
+		char *end;
+		long from = strtol(text, &end, 10), to = from;
+
+		if (end == text)
+			return -EINVAL;
+		if (*end == '-') {
+			text = end + 1;
+			to = strtol(text, &end, 10);
+			if (end == text)
+				return -EINVAL;
+		}
+		if (from < 0 || to < from || to >= room || (*end && *end != ',' && *end != '\n'))
+			return -EINVAL;
+		memset(set + from, 1, (size_t)(to - from + 1));
+		if (to >= nr)
+			nr = (int)to + 1;
+		text = *end == ',' ? end + 1 : end;
+	}
+	return nr ? nr : -EINVAL;
+}
+
+/* CPUs that are on; possible ones may be many more. */
+static int read_online(uint8_t *set)
+{
+	char text[4096] = "";
+	int fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	int nr;
+
+	if (fd >= 0)
+		close(fd);
+	nr = n > 0 ? sampling__parse_cpus(text, set, MAX_CPUS) : -EINVAL;
+	if (nr > 0)
+		return nr;
+	nr = (int)sysconf(_SC_NPROCESSORS_ONLN);	/* no /sys: a guess, checked by the opening */
+	if (nr < 1 || nr > MAX_CPUS)
+		return -EINVAL;
+	memset(set, 0, MAX_CPUS);
+	memset(set, 1, (size_t)nr);
+	return nr;
+}
+
+static int sampling__scan(struct sampling *s, int *first_error)
+{
+	uint8_t *set = malloc(MAX_CPUS);
+	int nr, cpu, err, opened = 0;
+
+	if (!set)
+		return -ENOMEM;
+	nr = read_online(set);
+	if (nr > s->nr)
+		s->nr = nr;
+	for (cpu = 0; cpu < s->nr; cpu++) {
+		struct cpu *c = &s->cpu[cpu];
+
+		if (c->on && !set[cpu])
+			cpu__close(s, c);
+		else if (!c->on && set[cpu]) {
+			err = cpu__open(s, cpu);
+			if (err && !*first_error)
+				*first_error = err;
+		}
+		opened += c->on;
+	}
+	free(set);
+	return opened;
+}
+
+int sampling__new(const struct sampling_config *config, struct sampling **out, char **why)
+{
+	struct sampling *s = calloc(1, sizeof(*s));
+	int cpu, opened, err = 0;
+
+	*why = NULL;
+	if (!s)
+		return -ENOMEM;
+	s->config = *config;
+	s->page = (size_t)sysconf(_SC_PAGESIZE);
+	s->record = malloc(UINT16_MAX + 1);
+	s->cpu = calloc(MAX_CPUS, sizeof(*s->cpu));
+	if (!s->record || !s->cpu) {
+		sampling__free(s);
+		return -ENOMEM;
+	}
+	for (cpu = 0; cpu < MAX_CPUS; cpu++)
+		s->cpu[cpu].clock_fd = s->cpu[cpu].mapped_fd = -1;
+	opened = sampling__scan(s, &err);
+	if (opened > 0) {
+		if (err)
+			log_warn("some CPUs can't be sampled: %s", strerror(-err));
+		*out = s;
+		return 0;
+	}
+	if (opened < 0)
+		err = opened;
+	if (asprintf(why, "perf_event_open for CPU samples: %s; kernel.perf_event_paranoid may forbid "
+		     "it: run as root, or: sysctl kernel.perf_event_paranoid=2", strerror(-err)) < 0)
+		*why = NULL;
+	sampling__free(s);
+	return err ? err : -ENODEV;
+}
+
+void sampling__free(struct sampling *s)
+{
+	int cpu;
+
+	if (!s)
+		return;
+	for (cpu = 0; s->cpu && cpu < s->nr; cpu++)
+		cpu__close(s, &s->cpu[cpu]);
+	free(s->cpu);
+	free(s->record);
+	free(s);
+}
+
+void sampling__rescan(struct sampling *s)
+{
+	int err = 0;
+
+	sampling__scan(s, &err);
+	if (err)
+		log_debug("a CPU that came up can't be sampled: %s", strerror(-err));
+}
+
+unsigned int sampling__cpus(const struct sampling *s)
+{
+	unsigned int n = 0;
+	int cpu;
+
+	for (cpu = 0; cpu < s->nr; cpu++)
+		n += s->cpu[cpu].on;
+	return n;
+}
+
+/* The part of PERF_RECORD_MMAP2 behind its header, perf_event_open(2); the path follows. */
+struct mmap2 {
+	uint32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	uint64_t inode_or_build_id[3];
+	uint32_t prot, flags;
+};
+
+static uint64_t handle_record(struct perf_event_header *head, sampling_mapped fn, void *ctx)
+{
+	char *body = (char *)(head + 1), *end = (char *)head + head->size;
+
+	if (head->type == PERF_RECORD_LOST && head->size >= sizeof(*head) + 16) {
+		uint64_t lost;
+
+		memcpy(&lost, body + 8, sizeof(lost));
+		return lost;
+	}
+	if (head->type == PERF_RECORD_MMAP2 && head->size > sizeof(*head) + sizeof(struct mmap2)) {
+		struct mmap2 m;
+
+		memcpy(&m, body, sizeof(m));
+		end[-1] = '\0';		/* is so already: the kernel pads the path with zeroes */
+		fn(ctx, (pid_t)m.pid, body + sizeof(m));
+	}
+	return 0;
+}
+
+static uint64_t cpu__read(struct sampling *s, struct cpu *c, sampling_mapped fn, void *ctx)
+{
+	uint64_t head = __atomic_load_n(&c->ring->data_head, __ATOMIC_ACQUIRE);
+	uint64_t tail = c->ring->data_tail, size = RING_PAGES * s->page, lost = 0;
+	char *data = (char *)c->ring + s->page;
+
+	while (tail < head) {
+		struct perf_event_header *h = (void *)(data + tail % size);
+		size_t len = h->size, first = size - tail % size;
+
+		if (len < sizeof(*h))
+			break;
+		/* Copied always: the ring is the kernel's, and a record may wrap. */
+		if (first > len)
+			first = len;
+		memcpy(s->record, h, first);
+		memcpy(s->record + first, data, len - first);
+		lost += handle_record((void *)s->record, fn, ctx);
+		tail += len;
+	}
+	__atomic_store_n(&c->ring->data_tail, tail, __ATOMIC_RELEASE);
+	return lost;
+}
+
+uint64_t sampling__read(struct sampling *s, sampling_mapped fn, void *ctx)
+{
+	uint64_t lost = 0;
+	int cpu;
+
+	for (cpu = 0; cpu < s->nr; cpu++)
+		if (s->cpu[cpu].on)
+			lost += cpu__read(s, &s->cpu[cpu], fn, ctx);
+	return lost;
+}

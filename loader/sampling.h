@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Perf events on every CPU that is on: the clock that fires the sampling program, and records of
+ * new executable mappings. CPUs that come and go are followed by sampling__rescan.
+ */
+#ifndef LOADER_SAMPLING_H
+#define LOADER_SAMPLING_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct sampling;
+
+struct sampling_config {
+	int program_fd;		/* BPF program for samples; -1: no samples, mappings only */
+	unsigned int frequency;	/* Hz */
+	int epoll_fd;		/* the mapping rings are added here */
+	uint64_t epoll_data;	/* with this as their data */
+};
+
+/* A process mapped code: PERF_RECORD_MMAP2. `path` as the kernel shows it. */
+typedef void (*sampling_mapped)(void *ctx, pid_t tgid, const char *path);
+
+/* 0 or a negative errno with *why (malloc'd sentence or NULL). */
+int sampling__new(const struct sampling_config *config, struct sampling **out, char **why);
+void sampling__free(struct sampling *s);	/* NULL is fine */
+
+/* Reads the records that are there. Returns how many records the kernel had to drop. */
+uint64_t sampling__read(struct sampling *s, sampling_mapped fn, void *ctx);
+
+/* Opens events on CPUs that came up, closes those of CPUs that went. To be called every second. */
+void sampling__rescan(struct sampling *s);
+
+/* CPUs that are sampled now. */
+unsigned int sampling__cpus(const struct sampling *s);
+
+/* Pure: "0-3,8" to a set of CPUs, set[cpu] != 0; the highest number + 1, or -EINVAL. */
+int sampling__parse_cpus(const char *text, uint8_t *set, int room);
+
+#endif
