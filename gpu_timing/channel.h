@@ -82,6 +82,12 @@ _Static_assert(sizeof(struct channel_launch) == 64, "copied by one read");
 #define CHANNEL_THREADS 2048		/* the first is shared by threads that found none free */
 #define CHANNEL_RING_SIZE (16u << 20)	/* a power of two */
 #define CHANNEL_MAX_NAME (64u << 10)	/* bytes of a kernel's name that travel */
+/*
+ * Brackets under way in one stream. A stream holds some 1,020 entries, a timed record is one, and
+ * a program that queues more behind work that it releases itself would hang in our record: with P
+ * brackets it may queue 1,020 - 2 P launches.
+ */
+#define CHANNEL_MAX_OUTSTANDING 112
 
 enum channel_state {
 	CHANNEL_STARTING = 0,
@@ -106,16 +112,15 @@ enum channel_reason {
 	REASON_SLOT_WRITE = 9,	/* the slot's page could not be written: errno */
 	REASON_NO_MEMORY = 10,	/* mmap, madvise: errno */
 	REASON_NO_THREAD = 11,	/* pthread_create: errno */
-	REASON_PROC_ADDRESS = 12, /* cuGetProcAddress leads elsewhere: enum channel_slot */
+	REASON_NO_CALL = 12,	/* a driver call that timing needs is missing */
 	REASON_STOPPED = 13,	/* passive: the collector said so */
 	REASON_SILENT = 14,	/* passive: no sign of life from the collector */
 	REASON_NO_COLLECTOR = 15, /* passive: none ever came */
 	REASON_EXIT = 16,	/* passive: the program ends */
-	REASON_NO_CALL = 17,	/* a driver call that timing needs is missing; detail 0 */
 	NR_CHANNEL_REASONS,
 };
 
-/* The driver entries whose slots are swapped: the launches by their enum launch_entry, then these. */
+/* The entries whose slots are swapped: the launches, by enum launch_entry, then these. */
 enum channel_slot {
 	SLOT_MODULE_UNLOAD = NR_LAUNCH_ENTRIES,
 	SLOT_LIBRARY_UNLOAD,
@@ -123,11 +128,15 @@ enum channel_slot {
 	SLOT_STREAM_DESTROY_V2,
 	SLOT_CTX_DESTROY,
 	SLOT_CTX_DESTROY_V2,
+	SLOT_CTX_DETACH,
+	SLOT_PRIMARY_RETAIN,
 	SLOT_PRIMARY_RESET,
 	SLOT_PRIMARY_RESET_V2,
 	SLOT_PRIMARY_RELEASE,
 	SLOT_PRIMARY_RELEASE_V2,
 	SLOT_GREEN_DESTROY,
+	SLOT_MODULE_GET_FUNCTION,
+	SLOT_KERNEL_GET_FUNCTION,
 	NR_CHANNEL_SLOTS,
 };
 
@@ -163,6 +172,37 @@ enum launch_cause {
 	NR_LAUNCH_CAUSES,
 };
 
+#define CHANNEL_SLOT_LIST(X)						\
+	X(ENTRY_LAUNCH_KERNEL, "cuLaunchKernel")			\
+	X(ENTRY_LAUNCH_KERNEL_PTSZ, "cuLaunchKernel_ptsz")		\
+	X(ENTRY_LAUNCH_KERNEL_EX, "cuLaunchKernelEx")			\
+	X(ENTRY_LAUNCH_KERNEL_EX_PTSZ, "cuLaunchKernelEx_ptsz")		\
+	X(ENTRY_COOPERATIVE, "cuLaunchCooperativeKernel")		\
+	X(ENTRY_COOPERATIVE_PTSZ, "cuLaunchCooperativeKernel_ptsz")	\
+	X(ENTRY_COOPERATIVE_MULTI, "cuLaunchCooperativeKernelMultiDevice") \
+	X(ENTRY_LAUNCH, "cuLaunch")					\
+	X(ENTRY_LAUNCH_GRID, "cuLaunchGrid")				\
+	X(ENTRY_LAUNCH_GRID_ASYNC, "cuLaunchGridAsync")			\
+	X(ENTRY_GRAPH_LAUNCH, "cuGraphLaunch")				\
+	X(ENTRY_GRAPH_LAUNCH_PTSZ, "cuGraphLaunch_ptsz")		\
+	X(SLOT_MODULE_UNLOAD, "cuModuleUnload")				\
+	X(SLOT_LIBRARY_UNLOAD, "cuLibraryUnload")			\
+	X(SLOT_STREAM_DESTROY, "cuStreamDestroy")			\
+	X(SLOT_STREAM_DESTROY_V2, "cuStreamDestroy_v2")			\
+	X(SLOT_CTX_DESTROY, "cuCtxDestroy")				\
+	X(SLOT_CTX_DESTROY_V2, "cuCtxDestroy_v2")			\
+	X(SLOT_CTX_DETACH, "cuCtxDetach")				\
+	X(SLOT_PRIMARY_RETAIN, "cuDevicePrimaryCtxRetain")		\
+	X(SLOT_PRIMARY_RESET, "cuDevicePrimaryCtxReset")		\
+	X(SLOT_PRIMARY_RESET_V2, "cuDevicePrimaryCtxReset_v2")		\
+	X(SLOT_PRIMARY_RELEASE, "cuDevicePrimaryCtxRelease")		\
+	X(SLOT_PRIMARY_RELEASE_V2, "cuDevicePrimaryCtxRelease_v2")	\
+	X(SLOT_GREEN_DESTROY, "cuGreenCtxDestroy")			\
+	X(SLOT_MODULE_GET_FUNCTION, "cuModuleGetFunction")		\
+	X(SLOT_KERNEL_GET_FUNCTION, "cuKernelGetFunction")
+
+_Static_assert(NR_CHANNEL_SLOTS <= 32, "`slots` below is a bit set");
+
 #define CHANNEL_CAUSE_ROOM 24
 #define CHANNEL_ENTRY_ROOM 16
 
@@ -191,8 +231,9 @@ struct channel_segment {
 	__u32 state;		/* enum channel_state */
 	__u32 reason;		/* enum channel_reason */
 	__u32 detail;
-	__u32 slots;		/* bit set: slots that hold our hooks */
-	__u64 reserved1[3];
+	__u32 slots;		/* bit set of enum channel_slot: those that hold our hooks */
+	__u32 nr_threads;	/* elements of `threads` ever used */
+	__u32 reserved1[5];
 	__u64 head __attribute__((aligned(64)));	/* bytes ever reserved in the ring */
 	__u64 lost_results __attribute__((aligned(64)));	/* the ring was full */
 	__u64 lost_names;
@@ -232,10 +273,11 @@ struct channel_head {
 	__u16 reserved;
 };
 
+/* Whether the bracket's first event was over when its second had been recorded. */
 enum launch_load {
 	LOAD_UNKNOWN = 0,
-	LOAD_BUSY = 1,		/* the stream still had work when the bracket was complete */
-	LOAD_IDLE = 2,		/* the bracket had begun before its launch arrived */
+	LOAD_BUSY = 1,		/* no: the stream still had earlier work */
+	LOAD_IDLE = 2,		/* yes: the bracket also holds the launch's way to the device */
 };
 
 struct channel_result {
@@ -248,7 +290,13 @@ struct channel_result {
 	__u32 context;		/* index, from 1; never used twice in a process; 0: unknown */
 	__s32 device;		/* ordinal as the target sees it; -1: unknown */
 	__u32 launches;		/* k >= 1 in this bracket; the k - 1 further ids follow the record */
-	__u32 weight;		/* launches that this one stands for: 1 */
+	/*
+	 * 1 / the chance that this launch had of being timed. Where a program queues more work
+	 * than there may be brackets, only a random share is timed, the rest has
+	 * CAUSE_OUTSTANDING. For means of durations; never to be multiplied into counts, which
+	 * are exact.
+	 */
+	__u32 weight;
 	__u16 entry;		/* enum launch_entry */
 	__u16 flags;		/* LAUNCH_* */
 	__u16 cause;		/* enum launch_cause */
