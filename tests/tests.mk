@@ -6,7 +6,7 @@
 # make bench             the budgets of docs/design.md (root)
 
 # Folders of programs that tests run; each is built where its part is there.
-CHECK_BUILDS := $(if $(wildcard tests/simcuda/simcuda.mk),simcuda programs) \
+CHECK_BUILDS := $(if $(wildcard tests/simcuda/simcuda.mk),simcuda programs $(B)/demo) \
 	$(if $(wildcard tests/cases/cases.mk),cases)
 
 check:
