@@ -103,6 +103,18 @@ CUresult capture__node(CUstream s, int type, CUgraphNode *node)
 	return r;
 }
 
+CUresult capture__legacy_used(CUstream s)
+{
+	CUresult r;
+
+	if (!capture__any())
+		return CU_OK;
+	pthread_mutex_lock(&lock);
+	r = legacy_rule(s);
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
 CUresult capture__unsafe(struct thread *t)
 {
 	CUresult r;

@@ -25,6 +25,7 @@ typedef struct CUgraphExec_st *CUgraphExec;
 typedef unsigned long long CUdeviceptr;
 typedef void (*CUhostFn)(void *);
 typedef void (*CUstreamCallback)(CUstream, CUresult, void *);
+typedef void (*CUlogsCallback)(void *, int level, char *message, size_t length);
 
 enum {
 	CU_OK = 0,

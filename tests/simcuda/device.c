@@ -102,6 +102,12 @@ CUresult dev__not_ready(const char *entry)
 	}
 }
 
+void dev__stale(void)
+{
+	if (dev.crash)
+		raise(SIGSEGV);
+}
+
 CUresult dev__sticky_error(void)
 {
 	if (likely(!dev.query_error) || load(&dev.launches) < dev.query_error_from)
@@ -174,6 +180,7 @@ static void config__read(void)
 	dev.kernel_ns = env_long("STANDIN_KERNEL_NS", 2000);
 	dev.record_blocks = env_long("STANDIN_RECORD_BLOCKS", 0);
 	dev.always_busy = env_long("STANDIN_ALWAYS_BUSY", 0) != 0;
+	dev.crash = env_long("STANDIN_CRASH", 0) != 0;
 	dev.queue = (unsigned)env_long("STANDIN_QUEUE", 0);
 	dev.event_grain = env_long("STANDIN_EVENT_GRAIN", 0);
 	v = getenv("STANDIN_QUERY_ERROR");

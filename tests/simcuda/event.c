@@ -12,8 +12,11 @@ static struct slab slab = SLAB(struct CUevent_st);
 
 CUresult event__check(CUevent e)
 {
-	if (!e || e->magic != M_EVENT)
+	if (!e || e->magic != M_EVENT) {
+		if (e)
+			dev__stale();
 		return CU_INVALID_HANDLE;
+	}
 	return ctx__alive(e->ctx, e->generation) ? CU_OK : CU_CONTEXT_IS_DESTROYED;
 }
 
@@ -91,8 +94,10 @@ API(cuEventCreate, CUevent *out, unsigned flags)
 
 static CUresult destroy(CUevent e)
 {
-	if (!e || e->magic != M_EVENT)
-		return CU_INVALID_HANDLE;
+	CUresult r = event__check(e);
+
+	if (r)		/* of a context that is gone: 709, and the handle stays taken */
+		return r;
 	event__unlink(e);
 	e->seq++;
 	store(&e->magic, M_DEAD);
@@ -108,11 +113,16 @@ static void record_now(CUevent e, CUstream s)
 {
 	int64_t now, base;
 
-	stream__reserve(s);
+	/* measured: a record takes a queue entry only if it takes the time */
+	if (e->flags & CU_EVENT_DISABLE_TIMING)
+		pthread_mutex_lock(s->lock);
+	else
+		stream__reserve(s);
 	e->seq++;
 	e->capture_id = 0;
 	if (unlikely(queue__holds(s))) {
-		struct queue_item *i = queue__push(s, I_RECORD);
+		struct queue_item *i = queue__push(s, e->flags & CU_EVENT_DISABLE_TIMING ?
+							I_RECORD_UNTIMED : I_RECORD);
 
 		i->event = e;
 		i->event_seq = e->seq;
@@ -122,7 +132,8 @@ static void record_now(CUevent e, CUstream s)
 		now = now_ns();
 		base = stream__base(s);
 		event__place(e, s, base > now ? base : now, base <= now);
-		stream__took_entry(s, e->when);
+		if (!(e->flags & CU_EVENT_DISABLE_TIMING))
+			stream__took_entry(s, e->when);
 	}
 	store(&e->recorded, true);
 	stream__unlock(s);

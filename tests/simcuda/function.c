@@ -52,6 +52,8 @@ API(cuFuncGetName, const char **name, CUfunction f)
 	CUresult r = check(f);
 
 	ENTER();
+	if (f && f->magic == M_KERNEL)
+		sim__log("Cannot pass CUkernel handle to this API");
 	if (!r)
 		*name = f->name;
 	RET(r);

@@ -49,7 +49,7 @@ static bool value_is_there(const struct queue_item *i)
 
 static bool takes_entry(enum item_kind kind)
 {
-	return kind != I_MARK && kind != I_WAIT_MARK;
+	return kind != I_MARK && kind != I_WAIT_MARK && kind != I_RECORD_UNTIMED;
 }
 
 static void item__work(CUstream s, struct queue_item *i)
@@ -69,7 +69,8 @@ static void item__record(CUstream s, struct queue_item *i)
 
 	if (e->magic == M_EVENT && e->seq == i->event_seq)
 		event__place(e, s, when, false);
-	stream__took_entry(s, when);
+	if (takes_entry(i->kind))
+		stream__took_entry(s, when);
 	if (i->mark)
 		store(&i->mark->when, when);
 }
@@ -95,6 +96,7 @@ static bool item__try(CUstream s, struct queue_item *i)
 		item__work(s, i);
 		return true;
 	case I_RECORD:
+	case I_RECORD_UNTIMED:
 		item__record(s, i);
 		return true;
 	case I_MARK:
@@ -122,7 +124,7 @@ static bool item__try(CUstream s, struct queue_item *i)
 			return false;
 		stream__close_events(s, i->work.start);
 		stream__delay(s, i->work.end);
-		break;
+		return true;
 	}
 	stream__took_entry(s, s->end);
 	return true;
@@ -135,7 +137,7 @@ static void item__drop(CUstream s)
 	s->first = i->next;
 	if (!s->first)
 		s->last = &s->first;
-	s->slots -= takes_entry(i->kind);
+	s->slots -= takes_entry(i->kind) && i->phase == 0;
 	if (--s->queued == 0 && ctx__alive(s->ctx, s->generation))
 		__atomic_sub_fetch(&s->ctx->held, 1, __ATOMIC_RELEASE);
 	mark__put(i->mark);
@@ -177,7 +179,8 @@ static void run_host_function(CUstream s)
 {
 	struct queue_item *i = s->first;
 
-	i->phase = 1;
+	i->phase = 1;		/* it runs: its queue entry is free */
+	s->slots--;
 	i->work.start = now_ns();
 	pthread_mutex_unlock(s->lock);
 	i->function(i->arg);
@@ -337,7 +340,7 @@ struct mark *queue__mark_event(CUevent e)
 
 		pthread_mutex_lock(s->lock);
 		for (struct queue_item *i = s->first; i; i = i->next)
-			if (i->kind == I_RECORD && i->event == e && i->event_seq == e->seq) {
+			if (i->event == e && i->event_seq == e->seq) {
 				if (!i->mark)
 					i->mark = mark__new(SIM_NEVER);
 				m = i->mark;

@@ -36,7 +36,7 @@ enum sim_state { SIM_RAW, SIM_READY, SIM_FORKED, SIM_GONE };
 #define SIM_COUNTERS(X)                                                                           \
 	X(launches) X(captured) X(failed) X(pdl) X(graph_launches) X(copies) X(records)           \
 	X(queries) X(elapsed) X(not_ready) X(capturing_asked) X(queue_waits) X(events_made)       \
-	X(events_freed)
+	X(events_freed) X(logged)
 enum sim_counter {
 #define X(name) C_##name,
 	SIM_COUNTERS(X)
@@ -52,7 +52,7 @@ struct sim_device {
 	int64_t kernel_ns;
 	long query_error_from, record_blocks;
 	int query_error;
-	bool always_busy, count_globally, faults, traced;
+	bool always_busy, count_globally, faults, traced, crash;
 	unsigned queue;			/* entries of a stream's queue, 0: no limit */
 	int64_t event_grain, bracket_busy, bracket_idle, bracket_empty;
 	int64_t synced_until;		/* for always_busy */
@@ -63,6 +63,7 @@ extern unsigned simcuda_gone;		/* in stubs.S; the magic value once the exit hand
 
 CUresult dev__not_ready(const char *entry);
 CUresult dev__fault(const char *entry);
+void dev__stale(void);			/* with STANDIN_CRASH: what the driver does with a stale handle */
 CUresult dev__sticky_error(void);	/* the error of STANDIN_QUERY_ERROR once it is due */
 void dev__count_launch(void);
 void dev__block_record(void);
@@ -187,7 +188,9 @@ void ctx__wait_done(CUcontext c);
 
 /* Work of unknown time: everything behind a wait for a value or a host function. */
 struct truth_line;
-enum item_kind { I_WORK, I_RECORD, I_MARK, I_WAIT_MARK, I_WAIT_VALUE, I_WRITE_VALUE, I_HOST };
+enum item_kind {
+	I_WORK, I_RECORD, I_RECORD_UNTIMED, I_MARK, I_WAIT_MARK, I_WAIT_VALUE, I_WRITE_VALUE, I_HOST,
+};
 
 struct mark {				/* a point of one stream that another one waits for */
 	int64_t when;			/* SIM_NEVER: not reached */
@@ -269,6 +272,7 @@ CUresult capture__ctx_waits(CUcontext c);
 CUresult capture__event_used(CUevent e, struct thread *t);
 CUresult capture__record(CUevent e, CUstream s, bool external, bool *done);
 CUresult capture__wait(CUstream s, CUevent e, bool external, bool *done);
+CUresult capture__legacy_used(CUstream s);	/* 906 while a blocking stream captures, which dies */
 void capture__forget_stream(CUstream s);
 
 /* --- modules (module.c) ------------------------------------------------------------------------ */
@@ -343,6 +347,9 @@ void trace__thread_ends(struct thread *t);
 void trace__finish(void);
 void trace__forget(void);			/* in a forked child */
 CUresult trace__call(const char *entry, CUresult r);
+/* The error log: called by the stubs with a result that is logged. */
+void simcuda_log_result(const char *entry, CUresult r);
+void sim__log(const char *text);
 
 /* --- one entry --------------------------------------------------------------------------------- */
 /*

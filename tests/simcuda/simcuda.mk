@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # The virtual device: the same library with several forms of entries, and the programs for it.
-#   simcuda        as driver 580: slots read-only after relocation
-#   simcuda-rw     the same, slots in plain data
+#   simcuda        as driver 580, slots in plain data
+#   simcuda-relro  the same, slots read-only after relocation
 #   simcuda-old    entries of older drivers
 #   simcuda-odd    entries that look like no driver's
 #   simcuda-high   first segment far above 0 (the offset in the file is not the address)
 
 SIM_SRC := $(sort $(wildcard tests/simcuda/*.c))
 SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o)
-SIM_KINDS := simcuda simcuda-rw simcuda-old simcuda-odd simcuda-high
+SIM_KINDS := simcuda simcuda-relro simcuda-old simcuda-odd simcuda-high
 SIM_LIBS := $(SIM_KINDS:%=$(B)/%/libcuda.so.1)
 SIM_CFLAGS = -std=gnu11 -O2 -g -fPIC -fvisibility=hidden $(WARN_SIM) -D_GNU_SOURCE
 WARN_SIM := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wold-style-definition -Wformat=2 -Wundef \
 	-Wvla -Werror
 
-SIM_AS_simcuda-rw := -DSIM_SLOTS_RW
+SIM_AS_simcuda-relro := -DSIM_SLOTS_RELRO
 SIM_AS_simcuda-old := -DSIM_STUBS_OLD
 SIM_AS_simcuda-odd := -DSIM_STUBS_ODD
 SIM_LD_simcuda-high := -Wl,-Ttext-segment=0x34fd200000

@@ -113,8 +113,10 @@ CUresult stream__resolve(struct thread *t, CUstream handle, bool ptsz, CUstream 
 	CUresult r;
 
 	if (likely((uintptr_t)handle > 2)) {
-		if (s->magic != M_STREAM)
+		if (unlikely(s->magic != M_STREAM)) {
+			dev__stale();
 			return CU_INVALID_HANDLE;
+		}
 		if (!ctx__alive(s->ctx, s->generation))
 			return CU_CONTEXT_IS_DESTROYED;
 		*out = s;
@@ -220,7 +222,7 @@ void stream__place(CUstream s, struct work *w, int64_t now)
 		s->ctx->blocking_end = s->end;
 	max_into(&s->ctx->any_end, s->end);
 	stream__close_events(s, w->start);
-	stream__took_entry(s, w->end);
+	stream__took_entry(s, w->start);
 }
 
 /* --- waiting ----------------------------------------------------------------------------------- */
@@ -348,7 +350,7 @@ static CUresult query(CUstream handle, bool ptsz)
 API(cuStreamQuery, CUstream s) { ENTER(); RET(query(s, false)); }
 API(cuStreamQuery_ptsz, CUstream s) { ENTER(); RET(query(s, true)); }
 
-#define ASK(name, type, expression)                                                               \
+#define ASK(name, type, rule, expression)                                                               \
 	API(name, CUstream handle, type *out)                                                     \
 	{                                                                                         \
 		CUstream s;                                                                       \
@@ -356,6 +358,8 @@ API(cuStreamQuery_ptsz, CUstream s) { ENTER(); RET(query(s, true)); }
 												  \
 		ENTER();                                                                          \
 		r = stream__resolve(thread__self(), handle, false, &s);                           \
+		if (!r)                                                                           \
+			r = (rule);                                                               \
 		if (!r)                                                                           \
 			*out = (expression);                                                      \
 		RET(r);                                                                           \
@@ -368,12 +372,15 @@ API(cuStreamQuery_ptsz, CUstream s) { ENTER(); RET(query(s, true)); }
 		ENTER();                                                                          \
 		r = stream__resolve(thread__self(), handle, true, &s);                            \
 		if (!r)                                                                           \
+			r = (rule);                                                               \
+		if (!r)                                                                           \
 			*out = (expression);                                                      \
 		RET(r);                                                                           \
 	}
 
-ASK(cuStreamGetCtx, CUcontext, s->ctx)
-ASK(cuStreamGetId, unsigned long long, s->id)
-ASK(cuStreamGetFlags, unsigned, s->flags)
-ASK(cuStreamGetPriority, int, s->priority)
-ASK(cuStreamGetDevice, CUdevice, s->ctx->device)
+/* Asking for the legacy stream's context breaks the capture of a blocking stream (measured). */
+ASK(cuStreamGetCtx, CUcontext, capture__legacy_used(s), s->ctx)
+ASK(cuStreamGetId, unsigned long long, CU_OK, s->id)
+ASK(cuStreamGetFlags, unsigned, CU_OK, s->flags)
+ASK(cuStreamGetPriority, int, CU_OK, s->priority)
+ASK(cuStreamGetDevice, CUdevice, CU_OK, s->ctx->device)
