@@ -82,4 +82,8 @@ check 1 "symbols/s.c: 601 lines" check-style "a long file"
 tree
 printf '#!/bin/sh\necho\n' >t/tests/tool
 check 1 "tests/tool:2: no line" check-style "a script without a licence line"
+tree
+printf '# T\n[there](../unwind/u.h) [web](https://x.org/y) [gone](../unwind/v.h#a)\n' >t/tests/t.md
+check 1 "tests/t.md:2: links to ../unwind/v.h" check-style "a link to nowhere"
+check 1 " 1 offences" check-style "other links"
 exit $bad
