@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* libcuda as a file: where a command will find it, and its launch entry points. */
+#ifndef LOADER_DRIVER_H
+#define LOADER_DRIVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "loader/output/caller.h"
+
+#define DRIVER_NAME "libcuda.so.1"
+
+/*
+ * Paths of every libcuda.so.1 that the dynamic loader would look at for a program started from
+ * here: LD_LIBRARY_PATH, then /etc/ld.so.cache, then the default directories; the first is the
+ * one it takes. NULL-terminated, malloc'd with its strings; NULL: out of memory.
+ */
+char **driver__candidates(void);
+void driver__free_candidates(char **paths);
+
+/* A launch entry point that the file exports; entry: enum launch_entry. */
+typedef void (*driver_entry)(void *ctx, uint32_t entry, uint64_t offset);
+
+/* 0 or a negative errno; -ENOENT: it exports none of them. */
+int driver__entries(int fd, driver_entry fn, void *ctx);
+
+#endif

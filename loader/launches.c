@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/launches.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpu_timing/reader.h"
+#include "loader/base/log.h"
+#include "loader/base/table.h"
+#include "loader/names.h"
+#include "loader/stacks.h"
+
+#define POLL_RECORDS 65536	/* of one channel, before the next gets its turn */
+#define HELLO_TRIES 100		/* polls that a library gets to finish its segment */
+
+/* A launch that waits for its result, or the other way round. */
+struct half {
+	uint32_t stack;
+	uint32_t tid;
+	uint32_t next_free;
+	bool have_launch;
+	struct channel_result result;	/* where !have_launch */
+};
+
+struct target {
+	struct process *process;
+	struct channel *channel;	/* NULL: hello, but not yet opened */
+	struct table *waiting;		/* launch id -> index in halves */
+	struct table *names;		/* generation -> work */
+	int pidfd;
+	int fd_hint;
+	int tries;
+	bool checked;			/* its state was looked at */
+	bool dead;
+};
+
+struct launches {
+	struct launches_config config;
+	struct target **target;
+	size_t nr_targets;
+	struct half *half;
+	uint32_t nr_halves, free_half;	/* index + 1; 0: none */
+	struct names *names;
+	struct launches_counters counters;
+};
+
+struct launches *launches__new(const struct launches_config *config)
+{
+	struct launches *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->config = *config;
+	l->names = names__new();
+	if (l->names)
+		return l;
+	free(l);
+	return NULL;
+}
+
+static void target__free(struct target *t)
+{
+	channel__close(t->channel);
+	table__free(t->waiting);
+	table__free(t->names);
+	if (t->pidfd >= 0)
+		close(t->pidfd);
+	free(t);
+}
+
+void launches__free(struct launches *l)
+{
+	size_t i;
+
+	if (!l)
+		return;
+	for (i = 0; i < l->nr_targets; i++)
+		target__free(l->target[i]);
+	free(l->target);
+	free(l->half);
+	names__free(l->names);
+	free(l);
+}
+
+static struct target *find(const struct launches *l, const struct process *p)
+{
+	size_t i;
+
+	for (i = l->nr_targets; i > 0; i--)
+		if (l->target[i - 1]->process == p)
+			return l->target[i - 1];
+	return NULL;
+}
+
+static struct target *target__add(struct launches *l, struct process *p)
+{
+	struct target **grown = realloc(l->target, (l->nr_targets + 1) * sizeof(*grown));
+	struct target *t = calloc(1, sizeof(*t));
+
+	if (grown)
+		l->target = grown;
+	if (!grown || !t)
+		goto fail;
+	t->process = p;
+	t->pidfd = -1;
+	t->fd_hint = -1;
+	t->waiting = table__new();
+	t->names = table__new();
+	if (!t->waiting || !t->names)
+		goto fail;
+	l->target[l->nr_targets++] = t;
+	return t;
+fail:
+	if (t) {
+		table__free(t->waiting);
+		table__free(t->names);
+	}
+	free(t);
+	return NULL;
+}
+
+/* --- joining ------------------------------------------------------------------------------ */
+
+static uint32_t half__get(struct launches *l)
+{
+	uint32_t i, more;
+
+	if (!l->free_half) {
+		uint32_t nr = l->nr_halves ? l->nr_halves * 2 : 4096;
+		struct half *grown = realloc(l->half, nr * sizeof(*grown));
+
+		if (!grown)
+			return UINT32_MAX;
+		l->half = grown;
+		for (more = l->nr_halves; more < nr; more++)
+			grown[more].next_free = more + 2 > nr ? 0 : more + 2;
+		l->free_half = l->nr_halves + 1;
+		l->nr_halves = nr;
+	}
+	i = l->free_half - 1;
+	l->free_half = l->half[i].next_free;
+	memset(&l->half[i], 0, sizeof(l->half[i]));
+	return i;
+}
+
+static void half__put(struct launches *l, uint32_t i)
+{
+	l->half[i].next_free = l->free_half;
+	l->free_half = i + 1;
+}
+
+/* Both halves are there, or one will never come. */
+static int account(struct launches *l, const struct target *t, uint32_t stack, uint32_t tid,
+		   const struct channel_result *r)
+{
+	struct tally_key key = {
+		.kind = TALLY_LAUNCH,
+		.process = t->process->index,
+		.tid = tid,
+		.user = stack,
+		.device = r->device,
+		.stream = r->stream,
+		.flags = r->flags & LAUNCH_GRAPH ? TALLY_GRAPH : 0,
+	};
+	bool timed = r->cause == CAUSE_NONE;
+	uint64_t ns = r->duration, work = 0;
+
+	l->counters.by_cause[r->cause] += r->weight;
+	/* Not executed now, or not at all: no launch to count. */
+	if (r->cause == CAUSE_CAPTURED || r->cause == CAUSE_LAUNCH_FAILED)
+		return 0;
+	if (r->name && table__get(t->names, r->name, &work))
+		key.work = (uint32_t)work;
+	if (timed)
+		key.flags |= TALLY_UNCALIBRATED;
+	if (timed) {
+		l->counters.seen_busy += r->load == LOAD_BUSY;
+		l->counters.seen_idle += r->load == LOAD_IDLE;
+		l->counters.graphs += (r->flags & LAUNCH_GRAPH) != 0;
+	}
+	return tally__add(l->config.tally, &key, r->weight, timed ? r->weight : 0,
+			  timed ? ns * r->weight : 0);
+}
+
+int launches__record(struct launches *l, struct process *p, const struct rec_launch *rec,
+		     uint32_t stack)
+{
+	struct target *t;
+	uint64_t i = 0;
+	int err;
+
+	if (!rec->id) {
+		struct tally_key key = {
+			.kind = TALLY_LAUNCH,
+			.process = p->index,
+			.tid = rec->tid,
+			.user = stack,
+			.device = -1,
+			.stream = rec->stream,
+			.flags = rec->flags & LAUNCH_GRAPH ? TALLY_GRAPH : 0,
+		};
+
+		l->counters.without_library++;
+		return tally__add(l->config.tally, &key, 1, 0, 0);
+	}
+	t = find(l, p);
+	if (!t)
+		t = target__add(l, p);
+	if (!t)
+		return -ENOMEM;
+	if (table__get(t->waiting, rec->id, &i)) {
+		err = account(l, t, stack, rec->tid, &l->half[i].result);
+		table__remove(t->waiting, rec->id);
+		half__put(l, (uint32_t)i);
+		return err;
+	}
+	i = half__get(l);
+	if (i == UINT32_MAX || table__set(t->waiting, rec->id, i))
+		return -ENOMEM;
+	l->half[i].have_launch = true;
+	l->half[i].stack = stack;
+	l->half[i].tid = rec->tid;
+	return 0;
+}
+
+struct poll_ctx {
+	struct launches *l;
+	struct target *t;
+	bool no_memory;
+};
+
+static void on_result(void *ctx, const struct channel_result *r)
+{
+	struct poll_ctx *c = ctx;
+	struct launches *l = c->l;
+	uint64_t i;
+
+	if (table__get(c->t->waiting, r->launch, &i) && l->half[i].have_launch) {
+		c->no_memory |= account(l, c->t, l->half[i].stack, l->half[i].tid, r) != 0;
+		table__remove(c->t->waiting, r->launch);
+		half__put(l, (uint32_t)i);
+		return;
+	}
+	i = half__get(l);
+	if (i == UINT32_MAX || table__set(c->t->waiting, r->launch, i)) {
+		c->no_memory = true;
+		return;
+	}
+	l->half[i].result = *r;
+	l->half[i].result.head.size = sizeof(*r);
+}
+
+static void on_name(void *ctx, const struct channel_name *name)
+{
+	struct poll_ctx *c = ctx;
+	uint32_t work = names__add(c->l->names, name->text, name->len);
+
+	c->no_memory |= !work || table__set(c->t->names, name->generation, work);
+}
+
+/* --- channels ----------------------------------------------------------------------------- */
+
+static int fetch(struct target *t)
+{
+	int fd;
+
+	if (t->pidfd < 0)
+		t->pidfd = (int)syscall(SYS_pidfd_open, t->process->tgid, 0);
+	if (t->pidfd < 0)
+		return -errno;
+	fd = (int)syscall(SYS_pidfd_getfd, t->pidfd, t->fd_hint, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+static bool confined(pid_t tgid)
+{
+	char path[64], line[256];
+	int mode = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)tgid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Seccomp: %d", &mode) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return mode != 0;
+}
+
+static void target__open(struct launches *l, struct target *t)
+{
+	int fd = fetch(t), err = fd;
+
+	if (fd >= 0) {
+		err = channel__open(fd, &t->channel);
+		close(fd);
+	}
+	if (!err) {
+		l->counters.libraries++;
+		channel__set_confined(t->channel, confined(t->process->tgid));
+		channel__set_site(t->channel, l->config.site);
+		channel__heartbeat(t->channel);
+		return;
+	}
+	if (err == -EAGAIN && ++t->tries < HELLO_TRIES)
+		return;
+	t->fd_hint = -1;
+	log_warn("the timing library's memory in process %d can't be used: %s; its launches have no "
+		 "times", (int)t->process->tgid, strerror(-err));
+	l->counters.bad_channels++;
+}
+
+void launches__hello(struct launches *l, struct process *p, int fd)
+{
+	struct target *t = find(l, p);
+
+	if (fd < 0) {
+		log_warn("the timing library in process %d can't make its memory: %s", (int)p->tgid,
+			 strerror(-fd));
+		return;
+	}
+	if (!t)
+		t = target__add(l, p);
+	if (!t || t->channel)
+		return;
+	t->fd_hint = fd;
+	target__open(l, t);
+}
+
+/* Reads one channel; false if it gave all it had. */
+static bool target__poll(struct launches *l, struct target *t)
+{
+	static const struct channel_handler handler = { .result = on_result, .name = on_name };
+	struct poll_ctx ctx = { .l = l, .t = t };
+	struct channel_status status;
+	int n;
+
+	if (!t->channel) {
+		if (t->fd_hint >= 0)
+			target__open(l, t);
+		return false;
+	}
+	channel__heartbeat(t->channel);
+	n = channel__poll(t->channel, &handler, &ctx, POLL_RECORDS);
+	if (ctx.no_memory)
+		log_warn("out of memory: launches of process %d are lost", (int)t->process->tgid);
+	if (n < 0 && !t->dead) {
+		t->dead = true;
+		l->counters.bad_channels++;
+		log_warn("the timing library's memory in process %d holds nonsense: its further launches "
+			 "have no times", (int)t->process->tgid);
+	}
+	channel__status(t->channel, &status);
+	if (!t->checked && status.state != CHANNEL_STARTING) {
+		t->checked = true;
+		if (status.state == CHANNEL_REFUSED)
+			l->config.refused(l->config.ctx, t->process, status.reason, status.detail);
+	}
+	return n == POLL_RECORDS;
+}
+
+void launches__poll(struct launches *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->nr_targets; i++)
+		target__poll(l, l->target[i]);
+}
+
+/* What is left has lost its other half for good. */
+static void target__finish(struct launches *l, struct target *t)
+{
+	struct channel_result none = { .cause = CAUSE_NO_END, .device = -1, .weight = 1 };
+	struct channel_counters c;
+	uint64_t id, i;
+	size_t pos = 0;
+
+	while (table__next(t->waiting, &pos, &id, &i)) {
+		struct half *h = &l->half[i];
+
+		if (h->have_launch) {
+			l->counters.no_end++;
+			account(l, t, h->stack, h->tid, &none);
+		} else {
+			l->counters.no_stack += h->result.weight;
+			account(l, t, STACKS_NONE, 0, &h->result);
+		}
+		half__put(l, (uint32_t)i);
+	}
+	if (t->channel) {
+		channel__counters(t->channel, &c);
+		l->counters.made += c.launched;
+		l->counters.lost_results += c.lost_results;
+		l->counters.lost_names += c.lost_names + c.names_lost;
+	}
+}
+
+void launches__exited(struct launches *l, struct process *p)
+{
+	struct target *t = find(l, p);
+	size_t i;
+
+	if (!t)
+		return;
+	while (target__poll(l, t))
+		;
+	target__finish(l, t);
+	for (i = 0; l->target[i] != t; i++)
+		;
+	l->target[i] = l->target[--l->nr_targets];
+	target__free(t);
+}
+
+static bool all_passive(const struct launches *l)
+{
+	struct channel_status status;
+	size_t i;
+
+	for (i = 0; i < l->nr_targets; i++) {
+		if (!l->target[i]->channel || l->target[i]->dead)
+			continue;
+		channel__status(l->target[i]->channel, &status);
+		if (status.state != CHANNEL_PASSIVE && status.state != CHANNEL_REFUSED)
+			return false;
+	}
+	return true;
+}
+
+void launches__stop(struct launches *l, unsigned int ms)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	size_t i;
+
+	for (i = 0; i < l->nr_targets; i++)
+		if (l->target[i]->channel)
+			channel__stop(l->target[i]->channel);
+	while (ms-- && !all_passive(l)) {
+		nanosleep(&pause, NULL);
+		launches__poll(l);
+	}
+	while (l->nr_targets)
+		launches__exited(l, l->target[0]->process);
+}
+
+bool launches__any(const struct launches *l)
+{
+	return l->nr_targets > 0;
+}
+
+void launches__counters(const struct launches *l, struct launches_counters *c)
+{
+	*c = l->counters;
+}
+
+const char *launches__name(const struct launches *l, uint32_t work)
+{
+	return names__get(l->names, work);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Launches: their stacks come through the BPF ring, their times and names through the channel of
+ * the process; here they meet by launch id and are added to the tally.
+ */
+#ifndef LOADER_LAUNCHES_H
+#define LOADER_LAUNCHES_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bpf/gpucollect.h"
+#include "gpu_timing/channel.h"
+#include "loader/processes.h"
+#include "loader/tally.h"
+
+struct launches;
+
+/* The library in a process says that it can't time there (enum channel_reason, detail). */
+typedef void (*launches_refused)(void *ctx, struct process *p, enum channel_reason reason,
+				 uint32_t detail);
+
+struct launches_config {
+	struct tally *tally;
+	enum channel_site site;		/* to be used by every library */
+	launches_refused refused;
+	void *ctx;
+};
+
+/* What does not stand in the tally, or stands there without a time. */
+struct launches_counters {
+	uint64_t by_cause[NR_LAUNCH_CAUSES];	/* results; [CAUSE_NONE]: with a time */
+	uint64_t without_library;	/* launches seen by a probe on the driver */
+	uint64_t no_end;		/* launches that never got a result */
+	uint64_t no_stack;		/* results whose launch record was lost */
+	uint64_t lost_results;		/* channel full: these launches have no time */
+	uint64_t lost_names;
+	uint64_t made;			/* by the libraries' own exact count */
+	uint64_t seen_busy, seen_idle;	/* brackets by the load of their stream */
+	uint64_t graphs;		/* graph launches timed as a whole */
+	uint64_t libraries;		/* processes that had the library */
+	uint64_t bad_channels;		/* channels that held nonsense */
+};
+
+struct launches *launches__new(const struct launches_config *config);
+void launches__free(struct launches *l);	/* NULL is fine */
+
+/* A record of the ring, its stack as a number (STACKS_NONE: lost). 0 or -ENOMEM. */
+int launches__record(struct launches *l, struct process *p, const struct rec_launch *rec,
+		     uint32_t stack);
+/* The library in a process says hello. */
+void launches__hello(struct launches *l, struct process *p, int fd);
+
+/* Reads all channels and shows them a sign of life: every 50 ms or so. */
+void launches__poll(struct launches *l);
+/* The process is over: what its channel still holds is read, the rest has no end. */
+void launches__exited(struct launches *l, struct process *p);
+/* Tells all libraries to stop and reads what they still send, for at most `ms`. */
+void launches__stop(struct launches *l, unsigned int ms);
+/* True if some library is loaded in a process that lives. */
+bool launches__any(const struct launches *l);
+
+void launches__counters(const struct launches *l, struct launches_counters *c);
+
+/* Names of the tally's `work`: mangled, as the driver has them. "" for 0 and for nameless ones. */
+const char *launches__name(const struct launches *l, uint32_t work);
+
+#endif

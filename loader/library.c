@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/library.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libelf.h>
+#include <gelf.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "loader/base/log.h"
+#include "loader/base/table.h"
+
+#define SHARED_DIR "/run/gpucollect"
+#define FILE_NAME "libgpucollect_timing"
+#define WARM_CALLS 400		/* the kernel turns a nop5 probe into a call after some hits */
+#define TIMED_CALLS 400
+
+extern const char embedded_timing_library[];
+extern const char embedded_timing_library_end[];
+
+struct library {
+	char path[256];
+	char own_dir[64];	/* to be removed at the end; "": none */
+	uint64_t inode;
+	uint64_t site[NR_CHANNEL_SITES];	/* offset in the file; 0: none */
+	enum channel_site cheapest;
+};
+
+static size_t embedded_size(void)
+{
+	return (size_t)(embedded_timing_library_end - embedded_timing_library);
+}
+
+/* Offsets of the site symbols in the file. */
+static int find_sites(struct library *l)
+{
+	static const char *const names[NR_CHANNEL_SITES] = {
+		[SITE_NOP1] = "gpucollect_site_nop1",
+		[SITE_NOP5] = "gpucollect_site_nop5",
+	};
+	Elf *elf;
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+	Elf_Data *data;
+	GElf_Sym sym;
+	int i, n, err = -ENOENT;
+
+	elf_version(EV_CURRENT);
+	elf = elf_memory((char *)(uintptr_t)embedded_timing_library, embedded_size());
+	if (!elf)
+		return -EINVAL;
+	while ((scn = elf_nextscn(elf, scn))) {
+		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_SYMTAB)
+			continue;
+		data = elf_getdata(scn, NULL);
+		for (i = 0; data && gelf_getsym(data, i, &sym); i++) {
+			const char *name = elf_strptr(elf, sh.sh_link, sym.st_name);
+			Elf_Scn *in = elf_getscn(elf, sym.st_shndx);
+			GElf_Shdr text;
+
+			if (!name || !in || !gelf_getshdr(in, &text))
+				continue;
+			for (n = 1; n < NR_CHANNEL_SITES; n++)
+				if (!strcmp(name, names[n]))
+					l->site[n] = sym.st_value - text.sh_addr + text.sh_offset;
+		}
+	}
+	if (l->site[SITE_NOP1] && l->site[SITE_NOP5])
+		err = 0;
+	elf_end(elf);
+	return err;
+}
+
+/* The file at `path` has exactly our bytes, belongs to us and nobody else may write it. */
+static bool is_ours(const char *path, uint64_t *inode)
+{
+	size_t size = embedded_size();
+	struct stat st;
+	bool same = false;
+	char *bytes;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return false;
+	bytes = malloc(size);
+	if (bytes && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	    !(st.st_mode & 022) && (size_t)st.st_size == size &&
+	    pread(fd, bytes, size, 0) == (ssize_t)size)
+		same = !memcmp(bytes, embedded_timing_library, size);
+	if (same)
+		*inode = st.st_ino;
+	free(bytes);
+	close(fd);
+	return same;
+}
+
+static int write_all(int fd, const char *data, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, data, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		data += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Written under another name and renamed: whoever opens the final name gets the whole file. */
+static int write_file(const char *dir, const char *path)
+{
+	char temp[128];
+	int fd, err;
+
+	snprintf(temp, sizeof(temp), "%s/.new-XXXXXX", dir);
+	fd = mkostemp(temp, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	err = write_all(fd, embedded_timing_library, embedded_size());
+	if (!err && fchmod(fd, 0755))
+		err = -errno;
+	if (close(fd) && !err)
+		err = -errno;
+	if (!err && rename(temp, path))
+		err = -errno;
+	if (err)
+		unlink(temp);
+	return err;
+}
+
+/* A directory that only we can change: an existing one of somebody else is not used. */
+static bool private_dir(const char *dir)
+{
+	struct stat st;
+
+	if (mkdir(dir, 0755) && errno != EEXIST)
+		return false;
+	return !lstat(dir, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+	       !(st.st_mode & 022);
+}
+
+static int place(struct library *l)
+{
+	uint64_t hash = hash__bytes(embedded_timing_library, embedded_size(), 1);
+	int err;
+
+	if (private_dir(SHARED_DIR)) {
+		snprintf(l->path, sizeof(l->path), SHARED_DIR "/" FILE_NAME "-%016" PRIx64 ".so", hash);
+		if (is_ours(l->path, &l->inode))
+			return 0;
+		if (!write_file(SHARED_DIR, l->path) && is_ours(l->path, &l->inode))
+			return 0;
+	}
+	strcpy(l->own_dir, "/tmp/gpucollect-XXXXXX");
+	if (!mkdtemp(l->own_dir)) {
+		err = -errno;
+		l->own_dir[0] = '\0';
+		return err;
+	}
+	if (chmod(l->own_dir, 0755))
+		return -errno;
+	snprintf(l->path, sizeof(l->path), "%s/" FILE_NAME ".so", l->own_dir);
+	err = write_file(l->own_dir, l->path);
+	if (!err && !is_ours(l->path, &l->inode))
+		err = -EIO;
+	return err;
+}
+
+int library__new(struct library **out, char **why)
+{
+	struct library *l = calloc(1, sizeof(*l));
+	int err;
+
+	*why = NULL;
+	if (!l)
+		return -ENOMEM;
+	l->cheapest = SITE_NOP1;
+	err = find_sites(l);
+	if (!err)
+		err = place(l);
+	if (!err) {
+		*out = l;
+		return 0;
+	}
+	if (asprintf(why, "the timing library can't be put into %s or /tmp: %s; make room there, or "
+		     "use --no-inject --metric launches", SHARED_DIR, strerror(-err)) < 0)
+		*why = NULL;
+	library__free(l);
+	return err;
+}
+
+void library__free(struct library *l)
+{
+	if (!l)
+		return;
+	if (l->own_dir[0]) {
+		unlink(l->path);
+		rmdir(l->own_dir);
+	}
+	free(l);
+}
+
+const char *library__path(const struct library *l)
+{
+	return l->path;
+}
+
+uint64_t library__inode(const struct library *l)
+{
+	return l->inode;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+/* ns for a call of the site with its probe; the program ignores this process. */
+static uint64_t time_site(void (*site)(uint64_t, const void *))
+{
+	struct channel_launch launch = { .id = 1 };
+	uint64_t start;
+	int i;
+
+	for (i = 0; i < WARM_CALLS; i++)
+		site(1, &launch);
+	start = now_ns();
+	for (i = 0; i < TIMED_CALLS; i++)
+		site(1, &launch);
+	return (now_ns() - start) / TIMED_CALLS;
+}
+
+static void choose_site(struct library *l)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	size_t size = embedded_size();
+	uint64_t ns[NR_CHANNEL_SITES] = {};
+	int fd = open(l->path, O_RDONLY | O_CLOEXEC), n;
+	char *image;
+
+	if (fd < 0)
+		return;
+	size = (size + (size_t)page - 1) & ~((size_t)page - 1);
+	image = mmap(NULL, size, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	close(fd);
+	if (image == MAP_FAILED)
+		return;
+	for (n = 1; n < NR_CHANNEL_SITES; n++) {
+		void (*site)(uint64_t, const void *);
+		char *at = image + l->site[n];
+
+		if (!l->site[n])
+			continue;
+		memcpy(&site, &at, sizeof(site));
+		ns[n] = time_site(site);
+		if (ns[n] < ns[l->cheapest])
+			l->cheapest = (enum channel_site)n;
+	}
+	log_debug("probe site: nop1 %" PRIu64 " ns, nop5 %" PRIu64 " ns", ns[SITE_NOP1],
+		  ns[SITE_NOP5]);
+	munmap(image, size);
+}
+
+int library__attach(struct library *l, struct probes *probes)
+{
+	int n, err;
+
+	for (n = 1; n < NR_CHANNEL_SITES; n++) {
+		err = probes__attach_site(probes, l->path, l->site[n]);
+		if (err && n == SITE_NOP1)
+			return err;	/* the hello comes through this one */
+		if (err) {
+			log_debug("probe site %d can't be attached: %s", n, strerror(-err));
+			l->site[n] = 0;
+		}
+	}
+	choose_site(l);
+	return 0;
+}
+
+enum channel_site library__site(const struct library *l)
+{
+	return l->cheapest;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The timing library as a file: where the driver of a started command finds it, and where its
+ * probe sites lie.
+ */
+#ifndef LOADER_LIBRARY_H
+#define LOADER_LIBRARY_H
+
+#include <linux/types.h>
+#include <stdint.h>
+
+#include "gpu_timing/channel.h"
+#include "loader/probes.h"
+
+struct library;
+
+/*
+ * Puts the embedded library where every user can read it and nobody but the owner can change it:
+ * one file for all runs of this build, in /run/gpucollect or, if that can't be, in a directory of
+ * its own in /tmp, which library__free removes. 0 or negative errno with *why.
+ */
+int library__new(struct library **out, char **why);
+void library__free(struct library *l);	/* NULL is fine */
+
+const char *library__path(const struct library *l);
+/* Device and inode of the file: its frames are cut from launch stacks. */
+uint64_t library__inode(const struct library *l);
+
+/*
+ * Attaches the program to the sites; finds out which of them is cheapest on this kernel by calling
+ * them in a copy of the library mapped here. 0 or negative errno.
+ */
+int library__attach(struct library *l, struct probes *probes);
+enum channel_site library__site(const struct library *l);
+
+#endif

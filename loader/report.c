@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/types.h>
+
+#include "bpf/gpucollect.h"
+
+struct report {
+	const struct report_input *in;
+	struct profile *profile;
+	uint32_t *path;		/* frames of the stack in hand, outermost first */
+	size_t room;
+};
+
+static enum profile_mark mark_of(uint32_t why)
+{
+	switch (why) {
+	case END_TRUNCATED: return PROFILE_MARK_TRUNCATED;
+	case END_NO_INFO: return PROFILE_MARK_NO_UNWIND_INFO;
+	case END_NO_RULE: return PROFILE_MARK_NO_UNWIND_RULE;
+	case END_UNREADABLE: return PROFILE_MARK_STACK_UNREADABLE;
+	case END_NO_PROGRESS: return PROFILE_MARK_STACK_LOOPS;
+	case END_NOT_CODE: return PROFILE_MARK_NOT_CODE;
+	case END_ANON: return PROFILE_MARK_GENERATED;
+	case END_NO_STACK: return PROFILE_MARK_NO_STACK;
+	default: return PROFILE_MARK_UNKNOWN;
+	}
+}
+
+static uint8_t unresolved_of(const struct resolved *r, uint64_t word)
+{
+	if (r->kind != RESOLVED_UNNAMED)
+		return PROFILE_RESOLVED;
+	switch (FRAME_KIND(word)) {
+	case FRAME_ANON:
+	case FRAME_ANON_GUESS:
+		return PROFILE_GENERATED;
+	case FRAME_KERNEL:
+		return PROFILE_KERNEL_HIDDEN;
+	default:
+		return PROFILE_NO_SYMBOL;
+	}
+}
+
+/* The model's frame of a word; false: the word stands for none. */
+static int frame_of(struct report *r, uint64_t word, uint32_t *id, bool *any)
+{
+	struct resolved res;
+	struct profile_frame frame = {};
+
+	*any = symbols__resolve(r->in->symbols, word, &res);
+	if (!*any)
+		return 0;
+	if (FRAME_KIND(word) == FRAME_END)
+		return profile__mark(r->profile, mark_of(FRAME_END_WHY(word)), res.module, id);
+	frame.kind = FRAME_KIND(word) == FRAME_KERNEL ? PROFILE_KERNEL : PROFILE_NATIVE;
+	frame.flags = res.guess ? PROFILE_GUESS : 0;
+	frame.unresolved = unresolved_of(&res, word);
+	frame.name = res.name;
+	if (res.symbol && strcmp(res.symbol, res.name))
+		frame.raw = res.symbol;
+	frame.module = res.module;
+	return profile__frame(r->profile, &frame, id);
+}
+
+/* Appends a stack, outermost frame first; the words come leaf first. */
+static int append(struct report *r, uint32_t stack, bool cut_library, size_t *nr)
+{
+	uint32_t words, i;
+	const uint64_t *word = stacks__words(r->in->stacks, stack, &words);
+	uint32_t first = 0;
+	bool any;
+	int err;
+
+	if (*nr + words + 4 > r->room) {
+		size_t room = (*nr + words + 4) * 2;
+		uint32_t *grown = realloc(r->path, room * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		r->path = grown;
+		r->room = room;
+	}
+	while (cut_library && r->in->library_file && first < words &&
+	       FRAME_KIND(word[first]) == FRAME_FILE &&
+	       FRAME_FILE_ID(word[first]) == r->in->library_file)
+		first++;
+	for (i = words; i > first; i--) {
+		err = frame_of(r, word[i - 1], &r->path[*nr], &any);
+		if (err)
+			return err;
+		*nr += any;
+	}
+	return 0;
+}
+
+static int no_stack(struct report *r, size_t *nr)
+{
+	return profile__mark(r->profile, PROFILE_MARK_NO_STACK, NULL, &r->path[(*nr)++]);
+}
+
+static int gpu_frame(struct report *r, const struct tally_key *key, size_t *nr)
+{
+	const char *raw = r->in->launches ? launches__name(r->in->launches, key->work) : "";
+	struct profile_frame frame = { .kind = PROFILE_GPU };
+
+	if (key->flags & TALLY_GRAPH) {
+		frame.name = "graph";
+	} else {
+		frame.name = symbols__readable(r->in->symbols, raw);
+		if (strcmp(frame.name, raw) && *raw)
+			frame.raw = raw;
+	}
+	return profile__frame(r->profile, &frame, &r->path[(*nr)++]);
+}
+
+static int add_values(struct report *r, const struct tally_value *v, uint32_t node, uint32_t labels)
+{
+	unsigned int flags = v->key.flags & TALLY_UNCALIBRATED ? PROFILE_UNCALIBRATED : 0;
+	int err;
+
+	if (v->key.kind == TALLY_SAMPLE)
+		return profile__add(r->profile, node, labels, PROFILE_CPU_NS, 0,
+				    v->count * r->in->period_ns, v->count);
+	err = profile__add(r->profile, node, labels, PROFILE_LAUNCHES, 0, v->count, v->count);
+	if (!err && v->timed)
+		err = profile__add(r->profile, node, labels, PROFILE_GPU_NS, flags, v->ns, v->timed);
+	return err;
+}
+
+static int add_entry(struct report *r, const struct tally_value *v)
+{
+	const struct process *p = processes__at(r->in->processes, v->key.process);
+	bool launch = v->key.kind == TALLY_LAUNCH;
+	struct profile_labels labels = {
+		.pid = (uint32_t)p->tgid,
+		.tid = v->key.tid,
+		.device = v->key.device < 0 ? PROFILE_NO_LABEL : (uint32_t)v->key.device,
+		.stream = v->key.device < 0 ? 0 : v->key.stream,
+	};
+	uint32_t node, label, root;
+	size_t nr = 0;
+	int err;
+
+	err = append(r, v->key.user, launch, &nr);
+	if (!err && v->key.user == STACKS_NONE)
+		err = no_stack(r, &nr);
+	if (!err && v->key.kernel != STACKS_NONE)
+		err = append(r, v->key.kernel, false, &nr);
+	if (!err && launch)
+		err = gpu_frame(r, &v->key, &nr);
+	if (!err)
+		err = profile__process(r->profile, labels.pid, p->comm, &root);
+	if (!err)
+		err = profile__node(r->profile, PROFILE_ROOT, root, &node);
+	if (!err)
+		err = profile__path(r->profile, node, r->path, nr, &node);
+	if (!err)
+		err = profile__labels(r->profile, &labels, &label);
+	return err ? err : add_values(r, v, node, label);
+}
+
+int report__build(const struct report_input *in, struct profile *p)
+{
+	struct report r = { .in = in, .profile = p, .room = 64 };
+	size_t i;
+	int err = 0;
+
+	r.path = malloc(r.room * sizeof(*r.path));
+	if (!r.path)
+		return -ENOMEM;
+	for (i = 0; i < tally__count(in->tally) && !err; i++)
+		err = add_entry(&r, tally__at(in->tally, i));
+	free(r.path);
+	return err;
+}

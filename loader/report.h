@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* From the tally to the model: numbers become names. */
+#ifndef LOADER_REPORT_H
+#define LOADER_REPORT_H
+
+#include <stdint.h>
+
+#include "loader/files.h"
+#include "loader/launches.h"
+#include "loader/processes.h"
+#include "loader/profile/profile.h"
+#include "loader/stacks.h"
+#include "loader/tally.h"
+#include "symbols/cache.h"
+
+struct report_input {
+	const struct tally *tally;
+	const struct stacks *stacks;
+	const struct processes *processes;
+	const struct launches *launches;	/* NULL: none recorded */
+	struct symbols *symbols;	/* knows all files */
+	uint32_t library_file;		/* the timing library: its frames are cut; 0: none */
+	uint64_t period_ns;		/* a CPU sample's weight */
+};
+
+/* Adds everything to the model. 0 or -ENOMEM. */
+int report__build(const struct report_input *in, struct profile *p);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What is recorded, summed by what it was recorded under, before names are looked up: stacks,
+ * processes and kernels are numbers here.
+ */
+#ifndef LOADER_TALLY_H
+#define LOADER_TALLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tally;
+
+enum tally_kind {
+	TALLY_SAMPLE = 0,	/* CPU samples */
+	TALLY_LAUNCH = 1,	/* launches of a kernel or a graph */
+};
+
+enum tally_flags {
+	TALLY_UNCALIBRATED = 1,	/* its time is a raw bracket */
+	TALLY_GRAPH = 2,
+};
+
+struct tally_key {
+	uint32_t kind;		/* enum tally_kind */
+	uint32_t process;	/* index, see processes.h */
+	uint32_t tid;
+	uint32_t user;		/* stacks.h */
+	uint32_t kernel;	/* stacks.h; STACKS_NONE: the sample hit user code, or a launch */
+	uint32_t work;		/* launches: number of the kernel's name (names.h); 0: unknown */
+	uint32_t flags;		/* enum tally_flags */
+	int32_t device;		/* ordinal in the process; -1: unknown */
+	uint64_t stream;
+};
+
+struct tally_value {
+	struct tally_key key;
+	uint64_t count;		/* samples or launches */
+	uint64_t timed;		/* launches that have a time */
+	uint64_t ns;		/* their device time */
+};
+
+struct tally *tally__new(void);		/* NULL: out of memory */
+void tally__free(struct tally *t);	/* NULL is fine */
+/* 0 or -ENOMEM. */
+int tally__add(struct tally *t, const struct tally_key *key, uint64_t count, uint64_t timed,
+	       uint64_t ns);
+size_t tally__count(const struct tally *t);
+const struct tally_value *tally__at(const struct tally *t, size_t i);
+
+#endif
