@@ -23,6 +23,7 @@ enum cfi_odd {
 	CFI_ODD_RBP,		/* rule is usable, rbp is lost */
 	CFI_ODD_RBX,		/* rule is usable, rbx is lost */
 	CFI_ODD_RANGE,		/* an offset beyond 32 bits */
+	CFI_ODD_SIGNAL,		/* said to be a signal frame, but not of a form known: usable */
 	NR_CFI_ODD,
 };
 
@@ -31,11 +32,11 @@ struct cfi_stats {
 	uint64_t odd[NR_CFI_ODD];
 };
 
-/* A range of addresses [start, end), never empty, clipped to the FDE, and its rule. Not 0: stop. */
+/* A range of addresses [start, end), never empty, and its rule; a negative errno stops the run. */
 typedef int (*cfi_fn)(void *ctx, uint64_t start, uint64_t end, const struct unwind_rule *rule);
 
 /*
- * Calls `fn` for the ranges of `fde` that overlap [lo, hi), in ascending order and without gaps.
+ * Calls `fn` for the ranges of `fde`, clipped to [lo, hi), in ascending order and without gaps.
  * Cost is bounded by the length of the instructions. Returns 0 or what fn returned.
  */
 int cfi__run(const struct fde *fde, uint64_t lo, uint64_t hi, cfi_fn fn, void *ctx,

@@ -28,6 +28,7 @@ struct elf_part {
 	uint64_t offset;
 	uint64_t vaddr;
 	uint64_t size;
+	bool open_ended;	/* size is an upper bound only */
 };
 
 /*
@@ -46,7 +47,7 @@ void elf_view__free(struct elf_view *view);	/* NULL is fine */
 const struct elf_segment *elf_view__segments(const struct elf_view *view, size_t *nr);
 
 const struct elf_part *elf_view__eh_frame_hdr(const struct elf_view *view);	/* by PT_GNU_EH_FRAME */
-/* By its section header, else from PT_GNU_EH_FRAME (then it may reach past its real end). */
+/* By its section header, else from PT_GNU_EH_FRAME (then open-ended). */
 const struct elf_part *elf_view__eh_frame(const struct elf_view *view);
 const struct elf_part *elf_view__debug_frame(const struct elf_view *view);	/* uncompressed only */
 uint64_t elf_view__entry(const struct elf_view *view);
@@ -60,5 +61,7 @@ bool elf_view__offset(const struct elf_view *view, uint64_t vaddr, uint64_t *off
  * 0, -ERANGE if the file ends before, or what pread gave.
  */
 int elf_view__read(struct elf_view *view, uint64_t offset, void *buf, size_t len);
+
+size_t elf_view__memory(const struct elf_view *view);	/* bytes that it holds */
 
 #endif

@@ -4,10 +4,9 @@
 #define UNWIND_FILE_H
 
 #include <stddef.h>
+#include "unwind/fde.h"
 
 struct unwind_file;
-struct elf_view;
-struct fde_index;
 
 /*
  * `fd` stays the caller's and must stay open until the file is freed. Reads little: headers only.
@@ -24,8 +23,8 @@ void unwind_file__free(struct unwind_file *file);	/* NULL is fine */
 /* Bytes of memory it holds: block cache, and an index where the file has no usable table. */
 size_t unwind_file__memory(const struct unwind_file *file);
 
-/* For unwind/ itself. */
+/* For the rest of this stage. */
 struct elf_view *unwind_file__view(struct unwind_file *file);
-struct fde_index *unwind_file__fdes(struct unwind_file *file);
+struct fde_index *unwind_file__fdes(struct unwind_file *file, enum fde_section section);
 
 #endif
