@@ -35,10 +35,4 @@ struct profile {
 	uint64_t seed;
 };
 
-/*
- * Room for one element more behind `nr`: 0 or -ENOMEM, also where the next index would no
- * longer fit an id (UINT32_MAX stays free).
- */
-int array__reserve(void **data, size_t *size, size_t nr, size_t element);
-
 #endif

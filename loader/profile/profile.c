@@ -6,25 +6,9 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "loader/base/array.h"
 #include "loader/base/table.h"
 #include "loader/profile/model.h"
-
-int array__reserve(void **data, size_t *size, size_t nr, size_t element)
-{
-	size_t more = *size ? *size * 2 : 64;
-	void *grown;
-
-	if (nr < *size)
-		return 0;
-	if (nr >= UINT32_MAX)
-		return -ENOMEM;
-	grown = reallocarray(*data, more, element);
-	if (!grown)
-		return -ENOMEM;
-	*data = grown;
-	*size = more;
-	return 0;
-}
 
 struct profile *profile__new(void)
 {

@@ -144,7 +144,8 @@ const char *profile__thread_name(const struct profile *p, uint32_t pid, uint32_t
 
 /*
  * Adds to the value of (node, labels, metric, flags). Sums stop at UINT64_MAX. Values with
- * different flags are kept apart, so that the measured part stays known.
+ * different flags are kept apart, so that the measured part stays known. Not at PROFILE_ROOT: a
+ * value without any frame could not be shown.
  */
 int profile__add(struct profile *p, uint32_t node, uint32_t labels, enum profile_metric metric,
 		 unsigned int flags, uint64_t value, uint64_t count);

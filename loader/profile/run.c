@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loader/base/array.h"
 #include "loader/profile/model.h"
 #include "loader/profile/profile.h"
 

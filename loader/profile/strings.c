@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loader/base/array.h"
 #include "loader/base/table.h"
-#include "loader/profile/model.h"
 
 #define BLOCK_BYTES 65536
 

@@ -2,6 +2,7 @@
 /* Labels and weighted values. */
 #include <errno.h>
 
+#include "loader/base/array.h"
 #include "loader/base/table.h"
 #include "loader/profile/model.h"
 #include "loader/profile/profile.h"
@@ -71,8 +72,8 @@ int profile__add(struct profile *p, uint32_t node, uint32_t labels, enum profile
 	size_t pos = 0;
 	uint32_t id;
 
-	if (node >= p->nr_nodes || labels >= p->nr_labels || metric >= NR_PROFILE_METRICS ||
-	    flags > UINT8_MAX)
+	if (node == PROFILE_ROOT || node >= p->nr_nodes || labels >= p->nr_labels ||
+	    metric >= NR_PROFILE_METRICS || flags > UINT8_MAX)
 		return -EINVAL;
 	while (index__next(&p->value_index, hash, &pos, &id)) {
 		v = &p->values[id];

@@ -5,50 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/unit/refuse.h"
 #include "tests/unit/unit.h"
-
-/* --- allocations that fail on demand (not under ASan, which has its own) --- */
-
-static long allocations_left = -1;	/* -1: all succeed */
-
-#ifndef __SANITIZE_ADDRESS__
-void *__libc_malloc(size_t n);
-void *__libc_calloc(size_t n, size_t m);
-void *__libc_realloc(void *p, size_t n);
-
-static bool refuse(void)
-{
-	if (allocations_left < 0)
-		return false;
-	if (!allocations_left)
-		return true;
-	allocations_left--;
-	return false;
-}
-
-void *malloc(size_t n)
-{
-	return refuse() ? NULL : __libc_malloc(n);
-}
-
-void *calloc(size_t n, size_t m)
-{
-	return refuse() ? NULL : __libc_calloc(n, m);
-}
-
-void *realloc(void *p, size_t n)
-{
-	return refuse() ? NULL : __libc_realloc(p, n);
-}
-
-void *reallocarray(void *p, size_t n, size_t m)
-{
-	return refuse() ? NULL : __libc_realloc(p, n * m);
-}
-#define CAN_REFUSE true
-#else
-#define CAN_REFUSE false
-#endif
 
 static uint32_t native(struct profile *p, const char *name)
 {
@@ -162,6 +120,7 @@ START_TEST(values_add_up_by_their_whole_key)
 	ck_assert(!profile__next(p, &pos, &v));
 	ck_assert_uint_eq(profile__total(p, PROFILE_GPU_NS), 140);
 	ck_assert_uint_eq(profile__total_count(p, PROFILE_GPU_NS), 5);
+	ck_assert_int_eq(profile__add(p, PROFILE_ROOT, l1, PROFILE_GPU_NS, 0, 1, 1), -EINVAL);
 	ck_assert_int_eq(profile__add(p, node + 1, l1, PROFILE_GPU_NS, 0, 1, 1), -EINVAL);
 	ck_assert_int_eq(profile__add(p, node, l2 + 1, PROFILE_GPU_NS, 0, 1, 1), -EINVAL);
 	ck_assert_int_eq(profile__add(p, node, l1, NR_PROFILE_METRICS, 0, 1, 1), -EINVAL);

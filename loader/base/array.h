@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Arrays that grow and whose elements have u32 ids. */
+#ifndef BASE_ARRAY_H
+#define BASE_ARRAY_H
+
+#include <stddef.h>
+
+/*
+ * Room for one element more behind `nr` in an array that has room for *size: 0 or -ENOMEM, also
+ * where the index would no longer fit an id (UINT32_MAX stays free for "none"). *data may move;
+ * on failure nothing changes.
+ */
+int array__reserve(void **data, size_t *size, size_t nr, size_t element);
+
+#endif

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/output/names.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loader/base/table.h"
+
+#define ELLIPSIS "\xe2\x80\xa6"
+#define HASH_SEED 0	/* fixed: the same kernel has the same hash in every run */
+
+struct names {
+	char **text;
+	uint32_t nr;
+};
+
+/* --- making a frame of any bytes --- */
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Whether flamegraph.pl, inferno or speedscope would read it as a number. */
+static bool is_weight(const char *s, size_t len)
+{
+	size_t i = 0;
+
+	while (i < len && is_digit(s[i]))
+		i++;
+	if (!i)
+		return false;
+	if (i < len && s[i] == '.')
+		i++;
+	while (i < len && is_digit(s[i]))
+		i++;
+	return i == len;
+}
+
+void names__add_frame(struct text *t, const char *name, size_t len)
+{
+	size_t start = t->len, i, word;
+	char *s;
+
+	text__add_clean(t, name, len, 0);
+	if (t->failed)
+		return;
+	if (t->len == start)
+		text__add_string(t, "[no name]");
+	if (t->failed)
+		return;
+	s = t->data;
+	for (i = start; i < t->len; i++)
+		if (s[i] == ';')
+			s[i] = ':';
+	for (i = start; i < t->len && s[i] == ' '; i++)
+		s[i] = '?';
+	for (i = t->len; i > start && s[i - 1] == ' '; i--)
+		s[i - 1] = '?';
+	for (word = t->len; word > start && s[word - 1] != ' '; word--)
+		;
+	if (word > start && is_weight(s + word, t->len - word)) {
+		text__add(t, "", 1);
+		if (t->failed)
+			return;
+		t->len--;	/* the room is there, shift the word by one */
+		memmove(t->data + word + 1, t->data + word, t->len - word);
+		t->data[word] = '#';
+		t->data[++t->len] = '\0';
+	}
+}
+
+/* --- shortening --- */
+
+static bool is_word(char c)
+{
+	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+	       (unsigned char)c >= 0x80;
+}
+
+/* Length of "operator<<" and the like at s, or 0: its signs aren't those of templates. */
+static size_t operator_length(const char *name, const char *s)
+{
+	static const char *const signs[] = {
+		"<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "<", ">",
+	};
+	size_t i;
+
+	if (strncmp(s, "operator", 8) || (s > name && is_word(s[-1])))
+		return 0;
+	for (i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
+		if (!strncmp(s + 8, signs[i], strlen(signs[i])))
+			return 8 + strlen(signs[i]);
+	return 8 + strspn(s + 8, "+-*/%^&|~!=,()[]");
+}
+
+/* Behind the bracket that closes the one at s, or NULL. */
+static const char *closing(const char *name, const char *s)
+{
+	size_t depth = 0, n;
+
+	for (; *s; s++) {
+		n = operator_length(name, s);
+		if (n) {
+			s += n - 1;
+			continue;
+		}
+		if (s[0] == '-' && s[1] == '>')
+			s++;
+		else if (*s == '<')
+			depth++;
+		else if (*s == '>' && !--depth)
+			return s + 1;
+	}
+	return NULL;
+}
+
+/* With "<…>" for the arguments of each template; false where brackets don't match. */
+static bool add_stripped(struct text *t, const char *name)
+{
+	const char *s = name, *end, *arguments = NULL;
+	size_t n;
+
+	while (*s) {
+		n = operator_length(name, s);
+		if (n) {
+			n += s[n] == ' ';	/* "operator<< <int>" */
+			text__add(t, s, n);
+			s += n;
+			arguments = s;
+			continue;
+		}
+		/* "<lambda>" and Rust's "<T as Trait>" name something, they are no arguments. */
+		if (*s == '<' && s > name && (is_word(s[-1]) || s[-1] == '>' || s == arguments)) {
+			end = closing(name, s);
+			if (!end)
+				return false;
+			text__add_string(t, "<" ELLIPSIS ">");
+			s = end;
+			continue;
+		}
+		text__add(t, s++, 1);
+	}
+	return true;
+}
+
+bool names__add_short(struct text *t, const char *name, size_t max)
+{
+	size_t start = t->len, len = strlen(name), room = max - strlen(ELLIPSIS);
+
+	if (len <= max) {
+		text__add(t, name, len);
+		return false;
+	}
+	if (add_stripped(t, name) && t->len - start <= max)
+		return true;
+	if (t->failed)
+		return true;
+	/* A name that can't be stripped is cut as it is. */
+	if (t->len - start <= max) {
+		text__truncate(t, start);
+		text__add(t, name, len);
+		if (t->failed)
+			return true;
+	}
+	text__truncate(t, start + text__cut(t->data + start, t->len - start, room));
+	text__add_string(t, ELLIPSIS);
+	return true;
+}
+
+/* --- texts of all frames --- */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* The raw text of a frame; tells whether it isn't whole. */
+static bool add_name(struct text *t, const struct profile_frame *f)
+{
+	const char *name = f->name ? f->name : "", *module = f->module;
+
+	switch ((enum profile_kind)f->kind) {
+	case PROFILE_PROCESS:
+		/* A line that begins with '#' is a comment for some readers. */
+		text__printf(t, "%s%s (pid %" PRIu32 ")", name[0] == '#' ? "?" : "",
+			     name[0] == '#' ? name + 1 : name[0] ? name : "[no name]", f->id);
+		return false;
+	case PROFILE_THREAD:
+		if (name[0])
+			text__printf(t, "[thread %s]", name);
+		else
+			text__printf(t, "[thread %" PRIu32 "]", f->id);
+		return false;
+	case PROFILE_MARK:
+		module = module ? base_name(module) : "file not known";
+		if (strstr(profile__mark_text((enum profile_mark)f->id), "%s")) {
+			const char *text = profile__mark_text((enum profile_mark)f->id);
+			const char *hole = strstr(text, "%s");
+
+			text__add(t, text, (size_t)(hole - text));
+			names__add_short(t, module, NAMES_GPU_BYTES);
+			text__add_string(t, hole + 2);
+		} else {
+			text__add_string(t, profile__mark_text((enum profile_mark)f->id));
+		}
+		return false;
+	case PROFILE_GPU:
+		text__add_string(t, "[GPU] ");
+		if (!f->name)
+			name = "[unknown kernel]";
+		else if (!name[0])
+			name = "[kernel with an empty name]";
+		return names__add_short(t, name, NAMES_GPU_BYTES);
+	default:
+		return names__add_short(t, name[0] ? name : "[unknown]", NAMES_BYTES);
+	}
+}
+
+static void add_suffix(struct text *t, const struct profile_frame *f)
+{
+	if (f->kind == PROFILE_KERNEL)
+		text__add_string(t, "_[k]");
+	else if (f->kind == PROFILE_GPU)
+		text__add_string(t, "_[G]");
+	else if (f->flags & PROFILE_INLINED)
+		text__add_string(t, "_[i]");
+	else if (f->flags & PROFILE_JIT)
+		text__add_string(t, "_[j]");
+}
+
+/* The frame's whole text; `hash` with the hash of the full name behind the name. */
+static char *make(const struct profile_frame *f, bool hash, bool annotate, bool *shortened)
+{
+	struct text raw = { 0 }, t = { 0 };
+
+	*shortened = add_name(&raw, f);
+	if (hash) {
+		const char *full = f->raw ? f->raw : f->name ? f->name : "";
+
+		text__printf(&raw, "#%08" PRIx32,
+			     (uint32_t)hash__bytes(full, strlen(full), HASH_SEED));
+	}
+	if (!raw.failed)
+		names__add_frame(&t, raw.data, raw.len);
+	else
+		t.failed = true;
+	text__free(&raw);
+	if (annotate)
+		add_suffix(&t, f);
+	return text__take(&t);
+}
+
+/* One frame that must not look like another. */
+struct candidate {
+	const char *text;
+	const char *key;	/* what tells it from others; NULL: nothing */
+	uint32_t frame;
+};
+
+static int candidate_cmp(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	return strcmp(x->text, y->text);
+}
+
+static bool same_key(const struct candidate *a, const struct candidate *b)
+{
+	return a->key && b->key ? !strcmp(a->key, b->key) : a->key == b->key;
+}
+
+/* Gives each of `c`, all with the same text, a hash if not all are the same thing. */
+static int tell_apart(struct names *n, const struct profile *p, struct candidate *c, size_t nr,
+		      bool annotate)
+{
+	bool shortened, differ = false;
+	size_t i;
+
+	for (i = 1; i < nr; i++)
+		differ |= !same_key(&c[0], &c[i]);
+	if (!differ)
+		return 0;
+	for (i = 0; i < nr; i++) {
+		char *text = make(profile__frame_at(p, c[i].frame), true, annotate, &shortened);
+
+		if (!text)
+			return -ENOMEM;
+		free(n->text[c[i].frame]);
+		n->text[c[i].frame] = text;
+	}
+	return 0;
+}
+
+static int tell_all_apart(struct names *n, const struct profile *p, struct candidate *c,
+			  size_t nr, bool annotate)
+{
+	size_t i, end;
+	int err;
+
+	if (nr)
+		qsort(c, nr, sizeof(*c), candidate_cmp);
+	for (i = 0; i < nr; i = end) {
+		for (end = i + 1; end < nr && !strcmp(c[i].text, c[end].text); end++)
+			;
+		err = tell_apart(n, p, c + i, end - i, annotate);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int names__new(const struct profile *p, bool annotate, struct names **out)
+{
+	struct names *n = calloc(1, sizeof(*n));
+	uint32_t nr = profile__nr_frames(p), i;
+	struct candidate *c = calloc((size_t)nr + 1, sizeof(*c));
+	size_t nr_candidates = 0;
+	bool shortened;
+	int err = -ENOMEM;
+
+	if (!n || !c)
+		goto out;
+	n->text = calloc((size_t)nr + 1, sizeof(*n->text));
+	if (!n->text)
+		goto out;
+	n->nr = nr;
+	for (i = 0; i < nr; i++) {
+		const struct profile_frame *f = profile__frame_at(p, i);
+
+		n->text[i] = make(f, false, annotate, &shortened);
+		if (!n->text[i])
+			goto out;
+		if (f->kind != PROFILE_GPU && !shortened)
+			continue;
+		c[nr_candidates++] = (struct candidate){
+			.text = n->text[i], .frame = i,
+			.key = f->kind == PROFILE_GPU && f->raw ? f->raw : f->name,
+		};
+	}
+	err = tell_all_apart(n, p, c, nr_candidates, annotate);
+out:
+	free(c);
+	if (err)
+		names__free(n);
+	else
+		*out = n;
+	return err;
+}
+
+void names__free(struct names *n)
+{
+	uint32_t i;
+
+	if (!n)
+		return;
+	for (i = 0; i < n->nr; i++)
+		free(n->text[i]);
+	free(n->text);
+	free(n);
+}
+
+const char *names__of(const struct names *n, uint32_t frame)
+{
+	return n->text[frame];
+}

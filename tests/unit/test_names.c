@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/output/names.h"
+
+#include <string.h>
+
+#include "tests/unit/unit.h"
+
+START_TEST(frames_are_made_safe)
+{
+	static const struct {
+		const char *in, *out;
+	} rows[] = {
+		{ "f", "f" },
+		{ "operator<<", "operator<<" },
+		{ "<lambda>", "<lambda>" },
+		{ "<module>", "<module>" },
+		{ "caf\xc3\xa9 \xe4\xb8\xad \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe4\xb8\xad \xf0\x9f\x98\x80" },
+		{ "a  b", "a  b" },
+		{ "[u8; 32]", "[u8: 32]" },
+		{ ";;", "::" },
+		{ "two\nlines", "two?lines" },
+		{ "tab\there\r", "tab?here?" },
+		{ "\x1b[31mred\x07", "?[31mred?" },
+		{ "\xff\xfe" "ab\xc3", "??ab?" },
+		{ "\xe2\x80\xa8x\xe2\x80\xa9\xc2\x85", "?x??" },
+		{ "stream 7", "stream #7" },
+		{ "stream 7.", "stream #7." },
+		{ "x 1.5", "x #1.5" },
+		{ "1 2", "1 #2" },
+		{ "1 2 33", "1 2 #33" },
+		{ "7", "7" },
+		{ "x 1.5.6", "x 1.5.6" },
+		{ "x 7a", "x 7a" },
+		{ "x -7", "x -7" },
+		{ "x .5", "x .5" },
+		{ "x 7 ", "x 7?" },
+		{ "x 7\n", "x 7?" },
+		{ " lead", "?lead" },
+		{ "  ", "??" },
+		{ " 7", "?7" },
+		{ "trail  ", "trail??" },
+		{ "", "[no name]" },
+		{ "\n", "?" },
+		{ "#hash", "#hash" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct text t = { 0 };
+		char *s;
+
+		text__add_string(&t, "before;");
+		names__add_frame(&t, rows[i].in, strlen(rows[i].in));
+		s = text__take(&t);
+		ck_assert_ptr_nonnull(s);
+		ck_assert(!strncmp(s, "before;", 7));
+		ck_assert_str_eq(s + 7, rows[i].out);
+		free(s);
+	}
+}
+END_TEST
+
+#define E "\xe2\x80\xa6"
+
+START_TEST(names_are_shortened_by_their_templates_first)
+{
+	static const struct {
+		size_t max;
+		const char *in, *out;
+	} rows[] = {
+		{ 20, "short<int>", "short<int>" },
+		{ 20, "exactly20<aaaaaaaaa>", "exactly20<aaaaaaaaa>" },
+		{ 20, "kernel<aaaaaaaaaaaaaaaaa>", "kernel<" E ">" },
+		{ 20, "ns<aaaaaaaaaaaa>::k<b<c>, d>", "ns<" E ">::k<" E ">" },
+		{ 20, "operator<< <aaaaaaaaaaaaaaaaaa>", "operator<< <" E ">" },
+		{ 20, "operator<<<aaaaaaaaaaaaaaaaaa>", "operator<<<" E ">" },
+		{ 20, "a::operator<<aaaaaaaaaaaaaaaaaa>", "a::operator<<aaaa" E },
+		{ 20, "a::operator&&<aaaaaaaaaaaaaaaaaaa>", "a::operator&&<" E ">" },
+		{ 20, "a::operator-><aaaaaaaaaaaaaaaaa>", "a::operator-><" E ">" },
+		{ 20, "myoperator<aaaaaaaaaaaaaaaaaaa>", "myoperator<" E ">" },
+		{ 20, "a::operator()<aaaaaaaaaaaaaaaa>", "a::operator()<" E ">" },
+		{ 20, "operator bool<aaaaaaaaaaaaaaaa>", "operator bool<" E ">" },
+		{ 20, "f<&X::operator>, aaaaaaaaaa>::g", "f<" E ">::g" },
+		{ 20, "f<decltype(a->b), aaaaaaaaaa>::g", "f<" E ">::g" },
+		{ 20, "f<aaaaaaaaaaaaaaaaaaaaaaa", "f<aaaaaaaaaaaaaaa" E },	/* no end */
+		{ 20, "f<a>>aaaaaaaaaaaaaaaaaaaaaaa", "f<" E ">>aaaaaaaaaa" E },
+		{ 20, "<T as X<aaaaaaaaaaaaaaaa>>::f", "<T as X<" E ">>::f" },
+		{ 20, "aaaaaaaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaa" E },
+		{ 20, "aaaaaaaaaaaaaaaa\xc3\xa4" "bbbbb", "aaaaaaaaaaaaaaaa" E },
+		{ 20, "aaaaaaaaaaaaaaa\xc3\xa4" "bbbbbb", "aaaaaaaaaaaaaaa\xc3\xa4" E },
+		{ 20, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+		  "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff" E },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct text t = { 0 };
+		bool cut;
+		char *s;
+
+		cut = names__add_short(&t, rows[i].in, rows[i].max);
+		s = text__take(&t);
+		ck_assert_str_eq(s, rows[i].out);
+		ck_assert_uint_le(strlen(s), rows[i].max);
+		ck_assert_int_eq(cut, strcmp(rows[i].in, rows[i].out) != 0);
+		free(s);
+	}
+}
+END_TEST
+
+static uint32_t gpu(struct profile *p, const char *name, const char *raw, const char *module)
+{
+	struct profile_frame f = {
+		.kind = PROFILE_GPU, .name = name, .raw = raw, .module = module,
+	};
+	uint32_t id;
+
+	ck_assert_int_eq(profile__frame(p, &f, &id), 0);
+	return id;
+}
+
+static bool has_hash(const char *text, const char *before)
+{
+	size_t len = strlen(before);
+
+	return !strncmp(text, before, len) && text[len] == '#' && strlen(text) == len + 9 &&
+	       strspn(text + len + 1, "0123456789abcdef") == 8;
+}
+
+static char *repeated(const char *head, const char *part, int times, const char *tail)
+{
+	struct text t = { 0 };
+
+	text__add_string(&t, head);
+	while (times--)
+		text__add_string(&t, part);
+	text__add_string(&t, tail);
+	return text__take(&t);
+}
+
+START_TEST(kernels_that_look_alike_are_told_apart)
+{
+	struct profile *p = profile__new();
+	char *a = repeated("ns::kernel<", "std::array<char*, 1>, ", 12, "1>");
+	char *b = repeated("ns::kernel<", "std::array<char*, 1>, ", 12, "2>");
+	char *alone = repeated("other<", "int, ", 60, "int>");
+	uint32_t long_a = gpu(p, a, "_Za", NULL), long_b = gpu(p, b, "_Zb", NULL);
+	uint32_t unique = gpu(p, alone, NULL, NULL);
+	uint32_t c_name = gpu(p, "scale", NULL, NULL), cxx_name = gpu(p, "scale", "_Z5scalev", NULL);
+	uint32_t here = gpu(p, "same", "_Z4samev", "a.out");
+	uint32_t there = gpu(p, "same", "_Z4samev", "b.out");
+	uint32_t one = gpu(p, "spin1", NULL, NULL), two = gpu(p, "spin2", NULL, NULL);
+	uint32_t none = gpu(p, NULL, NULL, NULL), empty = gpu(p, "", NULL, NULL);
+	uint32_t bad1 = gpu(p, "k\n", NULL, NULL), bad2 = gpu(p, "k\r", NULL, NULL);
+	uint32_t number = gpu(p, "k 7", NULL, NULL);
+	struct names *n, *again;
+
+	ck_assert_int_eq(names__new(p, false, &n), 0);
+	ck_assert_str_eq(names__of(n, unique), "[GPU] other<" E ">");
+	ck_assert(has_hash(names__of(n, long_a), "[GPU] ns::kernel<" E ">"));
+	ck_assert(has_hash(names__of(n, long_b), "[GPU] ns::kernel<" E ">"));
+	ck_assert_str_ne(names__of(n, long_a), names__of(n, long_b));
+	ck_assert(has_hash(names__of(n, c_name), "[GPU] scale"));
+	ck_assert(has_hash(names__of(n, cxx_name), "[GPU] scale"));
+	ck_assert_str_ne(names__of(n, c_name), names__of(n, cxx_name));
+	ck_assert_str_eq(names__of(n, here), "[GPU] same");	/* one kernel in two files */
+	ck_assert_str_eq(names__of(n, there), "[GPU] same");
+	ck_assert_str_eq(names__of(n, one), "[GPU] spin1");
+	ck_assert_str_eq(names__of(n, two), "[GPU] spin2");
+	ck_assert_str_eq(names__of(n, none), "[GPU] [unknown kernel]");
+	ck_assert_str_eq(names__of(n, empty), "[GPU] [kernel with an empty name]");
+	ck_assert(has_hash(names__of(n, bad1), "[GPU] k?"));
+	ck_assert(has_hash(names__of(n, bad2), "[GPU] k?"));
+	ck_assert_str_ne(names__of(n, bad1), names__of(n, bad2));
+	ck_assert_str_eq(names__of(n, number), "[GPU] k #7");
+	ck_assert_int_eq(names__new(p, true, &again), 0);
+	ck_assert_str_eq(names__of(again, one), "[GPU] spin1_[G]");
+	ck_assert_int_eq(memcmp(names__of(again, long_a), names__of(n, long_a),
+				strlen(names__of(n, long_a))), 0);
+	names__free(n);
+	names__free(again);
+	profile__free(p);
+
+	/* In another run, with other neighbours, the same kernel has the same text. */
+	p = profile__new();
+	gpu(p, "x", NULL, NULL);
+	cxx_name = gpu(p, "scale", "_Z5scalev", NULL);
+	c_name = gpu(p, "scale", NULL, NULL);
+	ck_assert_int_eq(names__new(p, false, &n), 0);
+	ck_assert_str_eq(names__of(n, c_name), "[GPU] scale#06e5ca79");
+	names__free(n);
+	profile__free(p);
+	free(a);
+	free(b);
+	free(alone);
+}
+END_TEST
+
+START_TEST(long_functions_are_told_apart_only_where_cut)
+{
+	struct profile *p = profile__new();
+	char *a = repeated("f<", "int, ", 200, "1>"), *b = repeated("f<", "int, ", 200, "2>");
+	struct profile_frame f = { .kind = PROFILE_NATIVE, .name = a };
+	uint32_t ids[4];
+	struct names *n;
+
+	profile__frame(p, &f, &ids[0]);
+	f.name = b;
+	profile__frame(p, &f, &ids[1]);
+	f.name = "g";
+	f.raw = "_Z1gv";
+	profile__frame(p, &f, &ids[2]);
+	f.raw = "_Z1gi";
+	profile__frame(p, &f, &ids[3]);
+	ck_assert_int_eq(names__new(p, false, &n), 0);
+	ck_assert(has_hash(names__of(n, ids[0]), "f<" E ">"));
+	ck_assert_str_ne(names__of(n, ids[0]), names__of(n, ids[1]));
+	ck_assert_str_eq(names__of(n, ids[2]), "g");	/* overloads are one box, by design */
+	ck_assert_str_eq(names__of(n, ids[3]), "g");
+	names__free(n);
+	profile__free(p);
+	free(a);
+	free(b);
+}
+END_TEST
+
+START_TEST(each_kind_has_its_form)
+{
+	static const struct {
+		struct profile_frame f;
+		const char *plain, *annotated;
+	} rows[] = {
+		{ { .kind = PROFILE_PROCESS, .name = "train", .id = 42 }, "train (pid 42)", NULL },
+		{ { .kind = PROFILE_PROCESS, .name = "", .id = 42 }, "[no name] (pid 42)", NULL },
+		{ { .kind = PROFILE_PROCESS, .name = "#x", .id = 1 }, "?x (pid 1)", NULL },
+		{ { .kind = PROFILE_PROCESS, .name = "k) R 1 2\n(z", .id = 1 },
+		  "k) R 1 2?(z (pid 1)", NULL },
+		{ { .kind = PROFILE_PROCESS, .name = " a;b", .id = 4294967295 },
+		  "?a:b (pid 4294967295)", NULL },
+		{ { .kind = PROFILE_THREAD, .name = "pt_autograd_0" }, "[thread pt_autograd_0]", NULL },
+		{ { .kind = PROFILE_THREAD, .id = 7 }, "[thread 7]", NULL },
+		{ { .kind = PROFILE_NATIVE, .name = "main" }, "main", NULL },
+		{ { .kind = PROFILE_NATIVE, .name = "main", .flags = PROFILE_GUESS }, "main", NULL },
+		{ { .kind = PROFILE_NATIVE, .name = "f", .flags = PROFILE_INLINED }, "f", "f_[i]" },
+		{ { .kind = PROFILE_NATIVE, .name = "f", .flags = PROFILE_JIT }, "f", "f_[j]" },
+		{ { .kind = PROFILE_NATIVE }, "[unknown]", NULL },
+		{ { .kind = PROFILE_NATIVE, .name = "" }, "[unknown]", NULL },
+		{ { .kind = PROFILE_NATIVE, .name = "libx.so+0x12",
+		    .unresolved = PROFILE_NO_SYMBOLS }, "libx.so+0x12", NULL },
+		{ { .kind = PROFILE_KERNEL, .name = "do_syscall_64" }, "do_syscall_64",
+		  "do_syscall_64_[k]" },
+		{ { .kind = PROFILE_GPU, .name = "[graph]" }, "[GPU] [graph]", "[GPU] [graph]_[G]" },
+		{ { .kind = PROFILE_MARK, .id = PROFILE_MARK_TRUNCATED }, "[truncated]", NULL },
+		{ { .kind = PROFILE_MARK, .id = PROFILE_MARK_NO_UNWIND_INFO,
+		    .module = "/usr/lib/x;y\n/libfoo.so" }, "[no unwind info: libfoo.so]", NULL },
+		{ { .kind = PROFILE_MARK, .id = PROFILE_MARK_NO_UNWIND_INFO },
+		  "[no unwind info: file not known]", NULL },
+		{ { .kind = PROFILE_MARK, .id = PROFILE_MARK_NO_UNWIND_RULE, .module = "%s%n" },
+		  "[unusable unwind info: %s%n]", NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct profile *p = profile__new();
+		struct names *n;
+		uint32_t id;
+
+		ck_assert_int_eq(profile__frame(p, &rows[i].f, &id), 0);
+		ck_assert_int_eq(names__new(p, false, &n), 0);
+		ck_assert_str_eq(names__of(n, id), rows[i].plain);
+		names__free(n);
+		ck_assert_int_eq(names__new(p, true, &n), 0);
+		ck_assert_str_eq(names__of(n, id),
+				 rows[i].annotated ? rows[i].annotated : rows[i].plain);
+		names__free(n);
+		profile__free(p);
+	}
+}
+END_TEST
+
+UNIT_MAIN("names", frames_are_made_safe, names_are_shortened_by_their_templates_first,
+	  kernels_that_look_alike_are_told_apart, long_functions_are_told_apart_only_where_cut,
+	  each_kind_has_its_form)
