@@ -2,6 +2,7 @@
 /*
  * What event calls answer after the end of what they belong to. May crash: one process each.
  *   probe_dead context | recycled | reset | stream | event | stream-record | fork | race | race-reset
+ *   probe_dead locked | locked-reset: as race, but no question is under way during the end
  */
 #include "probe_common.h"
 
@@ -98,9 +99,19 @@ static void ask(const char *how)
 
 /* ---- a harvester that asks while the main thread destroys ---- */
 
-static CUevent _Atomic shared_a, shared_b;
+static CUevent shared_a, shared_b;
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int stop;
 static _Atomic long asked, answers[1000];
+static int locked;
+
+static void publish(CUevent a, CUevent b)
+{
+	pthread_mutex_lock(&guard);
+	shared_a = a;
+	shared_b = b;
+	pthread_mutex_unlock(&guard);
+}
 
 static void *harvest(void *arg)
 {
@@ -108,18 +119,26 @@ static void *harvest(void *arg)
 
 	(void)arg;
 	while (!stop) {
-		CUevent a = shared_a, b = shared_b;
-		int rc;
+		CUevent a, b;
+		int rc = -1;
 
-		if (!a || !b)
+		pthread_mutex_lock(&guard);
+		a = shared_a;
+		b = shared_b;
+		if (locked && a)
+			rc = cu.Elapsed(&ms, a, b);
+		pthread_mutex_unlock(&guard);
+		if (!locked && a)
+			rc = cu.Elapsed(&ms, a, b);
+		if (!a)
 			continue;
-		rc = cu.Elapsed(&ms, a, b);
 		asked++;
 		answers[rc >= 0 && rc < 999 ? rc : 999]++;
 	}
 	return NULL;
 }
 
+/* Not locked: the pair stays published while and after its context goes. */
 static void race(int reset)
 {
 	pthread_t t[2];
@@ -142,12 +161,14 @@ static void race(int reset)
 		MUST(cu.EventCreate(&b, 0));
 		MUST(cu.EventRecord(a, s));
 		MUST(cu.EventRecord(b, s));
-		shared_a = a;
-		shared_b = b;
+		publish(a, b);
 		sleep_us(1000);
+		if (locked)
+			publish(NULL, NULL);
 		MUST(reset ? cu.PrimaryReset(dev) : cu.CtxDestroy(ctx2));
+		sleep_us(1000);
+		publish(NULL, NULL);
 	}
-	sleep_us(20000);
 	stop = 1;
 	for (int i = 0; i < 2; i++)
 		pthread_join(t[i], NULL);
@@ -197,8 +218,9 @@ int main(int argc, char **argv)
 	set_up();
 	printf("%s: ", how);
 	fflush(stdout);
-	if (!strncmp(how, "race", 4)) {
-		race(!strcmp(how, "race-reset"));
+	locked = !strncmp(how, "locked", 6);
+	if (locked || !strncmp(how, "race", 4)) {
+		race(strstr(how, "-reset") != NULL);
 	} else if (!strcmp(how, "fork")) {
 		forked();
 	} else {

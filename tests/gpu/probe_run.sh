@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # Builds and runs all hardware probes on the machine that has the GPU. Seven logs in the folder
-# given (default: ./probe-results). Each step has its own time limit: one that hangs costs
+# given (default: ./probe-results). PROBE_ONLY=REGEX runs only the steps whose command matches
+# (and what builds them). Each step has its own time limit: one that hangs costs
 # nothing else. No step changes a setting of the GPU.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -17,6 +18,9 @@ cd "$work" || exit 1
 step() { # LIMIT COMMAND...
 	local limit=$1
 	shift
+	if [ -n "${PROBE_ONLY:-}" ] && [[ "$*" != *gcc* && "$*" != *nvcc* && ! "$*" =~ $PROBE_ONLY ]]; then
+		return
+	fi
 	if [ $(($(date +%s) - start)) -gt "${PROBE_LIMIT:-460}" ]; then
 		echo "=== skipped, out of time: $*" >> "$log"
 		return
@@ -63,7 +67,7 @@ done
 export PROBE_CUBIN=$work/probe_kernels.cubin
 
 # Warms the file cache beside the C probes, so that Python starts fast later.
-timeout 100 python3 -c 'import torch, triton' > /dev/null 2>&1 &
+[ -n "${PROBE_ONLY:-}" ] || timeout 100 python3 -c 'import torch, triton' > /dev/null 2>&1 &
 warm=$!
 
 step 30 ./probe_site
@@ -78,11 +82,11 @@ for order in none swap cupti swap-cupti cupti-swap storm; do
 	step 40 ./probe_slots $order
 done
 step 20 env CUDA_INJECTION64_PATH="$work/probe_hook.so" PROBE_OUT="$work/i1" ./probe_dead stream
-cat i1 >> "$log"
+cat i1 >> "$log" 2>/dev/null
 step 30 env CUDA_INJECTION64_PATH="$work/probe_hook.so" PROBE_SWAP=1 PROBE_OUT="$work/i2" ./probe_app
-cat i2 >> "$log"
+cat i2 >> "$log" 2>/dev/null
 step 30 env CUDA_INJECTION64_PATH="$work/probe_cupti.so" PROBE_OUT="$work/i3" ./probe_app
-cat i3 >> "$log"
+cat i3 >> "$log" 2>/dev/null
 
 log=$out/6-queue-bracket.txt
 for hold in value spin host; do
@@ -102,7 +106,7 @@ step 12 ./probe_queue value 0 graph
 step 12 ./probe_queue value 2 graph
 queued() { # HOLD EVENTS: launches made before the block
 	awk -v want="hold $1, $2 records, work empty" '$0 == want { on = 1; next }
-		on && /blocked:/ { print $2; exit } on && /queued/ { print $2; exit }' "$log"
+		on && /blocked:/ { print $2; exit } on && /queued/ { print $2; exit }' "$log" 2>/dev/null
 }
 for events in 0 1 2; do
 	n=$(queued value $events)
@@ -115,7 +119,7 @@ step 60 ./probe_bracket
 for case in "busy 10 1" "busy 10 132" "busy 200 132" "idle 10 1" "idle 10 132" "idle 200 132"; do
 	rm -f i4
 	step 20 env CUDA_INJECTION64_PATH="$work/probe_cupti.so" PROBE_OUT="$work/i4" ./probe_bracket $case
-	cat i4 >> "$log"
+	cat i4 >> "$log" 2>/dev/null
 done
 
 log=$out/5-harvest.txt
@@ -124,16 +128,16 @@ step 15 ./probe_harvest contexts
 step 40 ./probe_harvest capture
 step 20 ./probe_harvest null
 step 15 ./probe_harvest log
-for how in context recycled reset stream event stream-record fork race race-reset; do
+for how in context recycled reset stream event stream-record fork race race-reset locked locked-reset; do
 	step 15 ./probe_dead $how
 done
 
 log=$out/7-torch-tools.txt
 wait $warm
 step 60 env CUDA_INJECTION64_PATH="$work/probe_hook.so" PROBE_SWAP=1 PROBE_OUT="$work/t1" python3 "$here/probe_torch.py" count
-cat t1 >> "$log"
+cat t1 >> "$log" 2>/dev/null
 step 60 env CUDA_INJECTION64_PATH="$work/probe_cupti.so" PROBE_OUT="$work/t2" python3 "$here/probe_torch.py" count
-cat t2 >> "$log"
+cat t2 >> "$log" 2>/dev/null
 step 60 env CUDA_INJECTION64_PATH="$work/probe_hook.so" PROBE_SWAP=1 PROBE_HOOK="$work/probe_hook.so" python3 "$here/probe_torch.py" swap-profiler
 step 60 env PROBE_HOOK="$work/probe_hook.so" python3 "$here/probe_torch.py" profiler-swap
 step 40 cuda-gdb -batch -ex 'set cuda break_on_launch none' -ex run -ex 'info threads' --args ./probe_slots swap
