@@ -1,8 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "loader/base/log.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
-int main(void)
+#include "loader/base/log.h"
+#include "loader/exit_codes.h"
+#include "loader/options.h"
+#include "loader/session.h"
+
+static int usage(int err, char *message)
 {
-	log_error("not usable yet");
-	return 1;
+	if (err == -EINVAL && message)
+		log_error("%s", message);
+	else
+		log_error("reading the command line: %s", strerror(-err));
+	free(message);
+	return err == -EINVAL ? EXIT_USAGE : EXIT_OWN_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	char *message = NULL;
+	int code, err;
+
+	err = options__parse(argc, argv, &options, &message);
+	if (err)
+		return usage(err, message);
+	if (options.quiet)
+		log__set_level(LOG_WARN);
+	if (options.verbose)
+		log__set_level(LOG_DEBUG);
+	switch (options.action) {
+	case ACTION_HELP:
+		code = options__print_help() ? EXIT_PARTIAL : EXIT_COMPLETE;
+		break;
+	case ACTION_VERSION:
+		code = options__print_version() ? EXIT_PARTIAL : EXIT_COMPLETE;
+		break;
+	default:
+		code = session__run(&options);
+	}
+	options__free(&options);
+	return code;
 }

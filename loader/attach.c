@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/attach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gpu_timing/reader.h"
+#include "loader/base/log.h"
+#include "loader/driver.h"
+
+/* A file that has probes, in all processes (tgid -1) or in one. */
+struct probed {
+	dev_t device;
+	ino_t inode;
+	pid_t tgid;
+};
+
+struct attach {
+	struct attach_config config;
+	struct probed *probed;
+	size_t nr;
+};
+
+struct attach *attach__new(const struct attach_config *config)
+{
+	struct attach *a = calloc(1, sizeof(*a));
+
+	if (a)
+		a->config = *config;
+	return a;
+}
+
+void attach__free(struct attach *a)
+{
+	if (!a)
+		return;
+	free(a->probed);
+	free(a);
+}
+
+static bool is_probed(const struct attach *a, const struct stat *st, pid_t tgid)
+{
+	size_t i;
+
+	for (i = 0; i < a->nr; i++)
+		if (a->probed[i].device == st->st_dev && a->probed[i].inode == st->st_ino &&
+		    (a->probed[i].tgid == tgid || a->probed[i].tgid == -1))
+			return true;
+	return false;
+}
+
+static int remember(struct attach *a, const struct stat *st, pid_t tgid)
+{
+	struct probed *grown = realloc(a->probed, (a->nr + 1) * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	a->probed = grown;
+	grown[a->nr].device = st->st_dev;
+	grown[a->nr].inode = st->st_ino;
+	grown[a->nr++].tgid = tgid;
+	return 0;
+}
+
+struct entry_ctx {
+	struct attach *a;
+	char path[64];
+	pid_t tgid;
+	int attached;
+	int err;
+};
+
+static void on_entry(void *ctx, uint32_t entry, uint64_t offset)
+{
+	struct entry_ctx *c = ctx;
+	int err = probes__attach_launch(c->a->config.probes, c->path, offset, entry, c->tgid);
+
+	if (err)
+		c->err = err;
+	else
+		c->attached++;
+}
+
+/* Probes on all launch entries of the driver behind fd, once. */
+static int attach_driver(struct attach *a, int fd, const char *name, pid_t tgid)
+{
+	struct entry_ctx c = { .a = a, .tgid = tgid };
+	struct stat st;
+	int err;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (is_probed(a, &st, tgid))
+		return 0;
+	snprintf(c.path, sizeof(c.path), "/proc/self/fd/%d", fd);
+	err = driver__entries(fd, on_entry, &c);
+	if (!err && !c.attached)
+		err = c.err;
+	if (err) {
+		log_warn("launches in %s can't be probed: %s", name, strerror(-err));
+		return err;
+	}
+	if (c.err)
+		log_warn("some launch calls of %s can't be probed: %s", name, strerror(-c.err));
+	log_debug("%d probes on %s", c.attached, name);
+	return remember(a, &st, tgid);
+}
+
+int attach__before(struct attach *a)
+{
+	const struct options *o = a->config.options;
+	char **paths;
+	size_t i;
+
+	if (!o->all && !(o->command && o->no_inject))
+		return 0;
+	paths = driver__candidates();
+	if (!paths)
+		return -ENOMEM;
+	for (i = 0; paths[i]; i++) {
+		int fd = open(paths[i], O_RDONLY | O_CLOEXEC);
+
+		if (fd < 0)
+			continue;
+		attach_driver(a, fd, paths[i], -1);
+		close(fd);
+	}
+	driver__free_candidates(paths);
+	return 0;
+}
+
+/* "libcuda.so", "libcuda.so.1", "libcuda.so.580.159.04"; not libcudart. */
+static bool is_driver(const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	return !strncmp(base ? base + 1 : path, "libcuda.so", 10);
+}
+
+static void attach_mapped(struct attach *a, const struct process *p, pid_t tgid)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->nr_mappings; i++) {
+		uint32_t file = p->mappings[i].file;
+		const char *path = file ? files__path(a->config.files, file) : "";
+
+		if (is_driver(path) && files__fd(a->config.files, file) >= 0)
+			attach_driver(a, files__fd(a->config.files, file), path, tgid);
+	}
+}
+
+void attach__process(struct attach *a, const struct process *p)
+{
+	const struct options *o = a->config.options;
+
+	if (o->command && !o->no_inject)
+		return;		/* the library sees the launches */
+	attach_mapped(a, p, o->all || o->command ? -1 : p->tgid);
+}
+
+void attach__refused(struct attach *a, struct process *p, enum channel_reason reason,
+		     uint32_t detail)
+{
+	log_warn("no GPU times in process %d: %s (%s, %u); its launches are counted",
+		 (int)p->tgid, channel__reason_text(reason), channel__slot_name(detail), detail);
+	attach_mapped(a, p, p->tgid);
+}

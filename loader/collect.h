@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * From the records of the BPF ring to the tally: stacks that come unwound, stacks that come as raw
+ * copies, samples, launches, and the life of processes.
+ */
+#ifndef LOADER_COLLECT_H
+#define LOADER_COLLECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "loader/files.h"
+#include "loader/launches.h"
+#include "loader/probes.h"
+#include "loader/processes.h"
+#include "loader/stacks.h"
+#include "loader/tally.h"
+
+struct collect;
+
+/* A process got mappings that were not known before, or new ones. */
+typedef void (*collect_mapped)(void *ctx, struct process *p);
+
+struct collect_config {
+	struct probes *probes;		/* its reader is set here */
+	struct files *files;
+	struct processes *processes;
+	struct stacks *stacks;
+	struct tally *tally;
+	struct launches *launches;	/* NULL: none are recorded */
+	bool all;
+	collect_mapped mapped;
+	void *ctx;
+};
+
+struct collect_counters {
+	uint64_t samples;		/* in the tally */
+	uint64_t launches;		/* records received, those without the library too */
+	uint64_t raw;			/* stacks unwound here */
+	uint64_t no_stack;		/* records whose stack was lost */
+	uint64_t unreadable_records;	/* of a size or type that can't be */
+	uint64_t no_memory;
+};
+
+/* 0 or negative errno. */
+int collect__new(const struct collect_config *config, struct collect **out);
+void collect__free(struct collect *c);	/* NULL is fine */
+
+/* Reads what the ring holds. Number of records, or a negative errno. */
+int collect__read(struct collect *c);
+/* A new executable mapping in some process: its mappings are read again if it is watched. */
+void collect__mapped(struct collect *c, pid_t tgid);
+/* After a batch of collect__mapped. */
+void collect__refresh(struct collect *c);
+
+void collect__counters(const struct collect *c, struct collect_counters *out);
+
+#endif

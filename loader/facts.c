@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/facts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "gpu_timing/reader.h"
+
+struct count {
+	enum profile_counter_kind kind;
+	const char *what;
+	uint64_t n;
+};
+
+static int add_counts(struct profile *p, const struct count *counts, size_t nr)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < nr && !err; i++)
+		if (counts[i].n)
+			err = profile__count(p, counts[i].kind, counts[i].what, counts[i].n);
+	return err;
+}
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static int add_ring(const struct facts_input *in, struct profile *p, uint64_t recovered)
+{
+	struct collect_counters c;
+	uint64_t n[NR_COUNTERS];
+
+	probes__counters(in->probes, n);
+	collect__counters(in->collect, &c);
+	const struct count counts[] = {
+		{ PROFILE_LOST_SAMPLES, "ring buffer full", n[LOST_SAMPLE] },
+		/* A launch whose record was lost but whose time came stands under [no stack]. */
+		{ PROFILE_LOST_LAUNCHES, "ring buffer full", minus(n[LOST_LAUNCH], recovered) },
+		{ PROFILE_LOST_OTHER, "stacks lost, ring buffer full", n[LOST_STACK] },
+		{ PROFILE_LOST_OTHER, "stack copies lost, ring buffer full", n[LOST_RAW] },
+		{ PROFILE_LOST_OTHER, "process events lost, ring buffer full", n[LOST_PROCESS] },
+		{ PROFILE_LOST_OTHER, "stacks lost, probes interrupted each other", n[LOST_NESTED] },
+		{ PROFILE_LOST_OTHER, "processes not followed, too many", n[LOST_PROCS_FULL] },
+		{ PROFILE_LOST_OTHER, "launch arguments unreadable", n[LOST_ARGS] },
+		{ PROFILE_LOST_OTHER, "mapping events lost", in->mappings_lost },
+		{ PROFILE_LOST_OTHER, "records unreadable", c.unreadable_records },
+		{ PROFILE_LOST_OTHER, "records lost, out of memory", c.no_memory },
+		{ PROFILE_INFO, "stacks unwound from a copy", c.raw },
+	};
+
+	return add_counts(p, counts, sizeof(counts) / sizeof(counts[0]));
+}
+
+static int add_launches(const struct launches_counters *l, struct profile *p)
+{
+	int cause, err = 0;
+
+	for (cause = CAUSE_NONE + 1; cause < NR_LAUNCH_CAUSES && !err; cause++) {
+		enum profile_counter_kind kind = PROFILE_UNTIMED;
+
+		if (cause == CAUSE_CAPTURED || cause == CAUSE_LAUNCH_FAILED)
+			kind = PROFILE_INFO;	/* nothing was executed: no launch without a time */
+		if (l->by_cause[cause])
+			err = profile__count(p, kind, channel__cause_text((enum launch_cause)cause),
+					     l->by_cause[cause]);
+	}
+	if (err)
+		return err;
+	const struct count counts[] = {
+		{ PROFILE_UNTIMED, "seen at the driver, without the timing library",
+		  l->without_library },
+		{ PROFILE_LOST_OTHER, "launch times lost, channel full", l->lost_results },
+		{ PROFILE_LOST_OTHER, "kernel names lost", l->lost_names },
+		{ PROFILE_LOST_OTHER, "channels unusable", l->bad_channels },
+		{ PROFILE_INFO, "launches whose stack was lost, shown under [no stack]",
+		  l->no_stack },
+		{ PROFILE_INFO, "graph launches, each timed as a whole", l->graphs },
+	};
+
+	return add_counts(p, counts, sizeof(counts) / sizeof(counts[0]));
+}
+
+static uint64_t own_memory(const struct probes *probes)
+{
+	uint64_t kib = 0;
+	char line[256];
+	FILE *f = fopen("/proc/self/status", "re");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		unsigned long long n;
+
+		if (sscanf(line, "RssAnon: %llu kB", &n) == 1)
+			kib = n;
+	}
+	if (f)
+		fclose(f);
+	return kib * 1024 + probes__memory(probes);
+}
+
+static void add_cost(const struct facts_input *in, struct profile *p)
+{
+	struct profile_run *run = profile__run(p);
+	struct rusage u;
+
+	if (!getrusage(RUSAGE_SELF, &u))
+		run->own_cpu_ns = (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000ull +
+				  (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000ull;
+	run->own_bpf_ns = probes__run_time(in->probes);
+	run->own_memory = own_memory(in->probes);
+}
+
+int facts__add(const struct facts_input *in, struct profile *p)
+{
+	struct launches_counters l = {};
+	int err;
+
+	if (in->launches)
+		launches__counters(in->launches, &l);
+	err = add_ring(in, p, l.no_stack);
+	if (!err)
+		err = add_launches(&l, p);
+	add_cost(in, p);
+	return err;
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/result.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "loader/base/log.h"
+#include "loader/exit_codes.h"
+#include "loader/output/closing.h"
+#include "loader/output/file.h"
+#include "loader/output/folded.h"
+#include "loader/output/summary.h"
+
+struct result {
+	const struct options *options;
+	const struct caller *caller;
+	enum options_destination destination;
+	struct output_file *file;
+	char *own_name;
+	pid_t command;
+	/* of the writing under way */
+	const struct profile *profile;
+	struct folded_stats stats;
+};
+
+static enum profile_metric metric_of(const struct options *o)
+{
+	switch (o->metric) {
+	case METRIC_CPU: return PROFILE_CPU_NS;
+	case METRIC_LAUNCHES: return PROFILE_LAUNCHES;
+	default: return PROFILE_GPU_NS;
+	}
+}
+
+int result__new(const struct options *options, const struct caller *caller, int abort_fd,
+		pid_t command, struct result **out, char **why)
+{
+	struct output_request request = {
+		.path = options->output ? options->output : "-",
+		.force = options->force,
+		.caller = caller,
+		.abort_fd = abort_fd,
+	};
+	struct result *r = calloc(1, sizeof(*r));
+	int err;
+
+	*why = NULL;
+	if (!r)
+		return -ENOMEM;
+	r->options = options;
+	r->caller = caller;
+	r->command = command;
+	r->destination = options__destination(options, isatty(STDOUT_FILENO));
+	if (r->destination == DESTINATION_OWN_FILE) {
+		r->own_name = output_file__own_name(options->command[0], command);
+		request.path = r->own_name;
+		request.numbered = true;
+	}
+	err = request.path ? output_file__new(&request, &r->file, why) : -ENOMEM;
+	if (err) {
+		result__free(r);
+		return err;
+	}
+	*out = r;
+	return 0;
+}
+
+void result__free(struct result *r)
+{
+	if (!r)
+		return;
+	output_file__free(r->file);
+	free(r->own_name);
+	free(r);
+}
+
+static unsigned int columns(void)
+{
+	struct winsize w;
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) ? 0 : w.ws_col;
+}
+
+static int write_folded(FILE *f, void *arg)
+{
+	struct result *r = arg;
+	struct folded_options o = {
+		.metric = metric_of(r->options),
+		.annotate = r->options->annotate,
+		.per_thread = r->options->per_thread,
+	};
+
+	return folded__write(r->profile, &o, f, &r->stats);
+}
+
+static int write_summary(FILE *f, void *arg)
+{
+	struct result *r = arg;
+	struct summary_options o = { .columns = columns(), .again = "gpucollect … | speedscope -" };
+
+	return summary__write(r->profile, &o, f);
+}
+
+/* What to do where the metric saw nothing. */
+static void explain_empty(const struct options *o)
+{
+	switch (metric_of(o)) {
+	case PROFILE_GPU_NS:
+		log_error("no GPU work was timed, nothing is written; if the program uses no CUDA, take "
+			  "--metric cpu");
+		break;
+	case PROFILE_LAUNCHES:
+		log_error("no launch was seen, nothing is written; if the program uses no CUDA, take "
+			  "--metric cpu");
+		break;
+	default:
+		log_error("no CPU sample was taken, nothing is written; record longer (-d) or more often "
+			  "(-F)");
+	}
+}
+
+static void write_closing(const struct result *r, const char *name)
+{
+	struct closing_options o = {
+		.metric = metric_of(r->options),
+		.written = name,
+		.stats = r->destination == DESTINATION_SUMMARY ? NULL : &r->stats,
+	};
+
+	if (!r->options->quiet)
+		closing__write(r->profile, &o, stderr);
+}
+
+/* The reader of our pipe has gone: what was recorded must not go with it. */
+static int rescue(struct result *r, char **name)
+{
+	const char *what = r->options->command ? r->options->command[0] : "capture";
+	pid_t pid = r->command ? r->command :
+		    r->options->nr_pids ? r->options->pids[0] : getpid();
+	char *why = NULL;
+	int err;
+
+	err = output_file__rescue(r->caller, what, pid, write_folded, r, name, &why);
+	if (err)
+		log_error("%s", why ? why : strerror(-err));
+	else
+		log_warn("the reader of standard output has gone; saved to %s", *name);
+	free(why);
+	return err;
+}
+
+int result__write(struct result *r, const struct profile *p)
+{
+	bool summary = r->destination == DESTINATION_SUMMARY;
+	char *why = NULL, *rescued = NULL;
+	int code = EXIT_COMPLETE, err;
+
+	r->profile = p;
+	if (!profile__total(p, metric_of(r->options))) {
+		write_closing(r, NULL);
+		explain_empty(r->options);
+		return EXIT_EMPTY;
+	}
+	err = output_file__write(r->file, summary ? write_summary : write_folded, r, &why);
+	if (err == -EPIPE) {
+		free(why);
+		why = NULL;
+		err = rescue(r, &rescued);
+		code = err ? EXIT_OWN_FAILURE : EXIT_PARTIAL;
+	} else if (err == -ECANCELED) {
+		code = EXIT_ABORTED;
+	} else if (err) {
+		log_error("%s", why ? why : strerror(-err));
+		code = EXIT_OWN_FAILURE;
+	}
+	free(why);
+	if (!err)
+		write_closing(r, rescued ? rescued : output_file__is_stdout(r->file) ? NULL :
+			      output_file__name(r->file));
+	free(rescued);
+	if (code == EXIT_COMPLETE && profile__lost_share(p) > 0.01)
+		code = EXIT_PARTIAL;
+	return code;
+}
