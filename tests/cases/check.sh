@@ -106,7 +106,7 @@ unsynced 0"
 gpu 0 "G-09 fork" python3 gpu/workers.py fork; says "G-09 all end well" "exit codes \[0, 0, 0, 0\]"
 gpu 0 "G-09 spawn, parent too" python3 gpu/workers.py spawn parent; says "G-09 all end well" "exit codes \[0, 0, 0, 0\]"
 STANDIN_RECORD_BLOCKS=40 gpu 0 "G-10 runs" "$B/locked" 200
-grep -q "released by another thread" "$B/err.txt" && ok "G-10 released" || no "G-10 released"
+is "G-10 released" grep -q "released by another thread" "$B/err.txt"
 gpu 0 "G-11 runs" "$B/numbers"
 gpu 0 "G-12 runs" "$B/kernel_names" 5; says "G-12 all kernels" "15 kernels, 5 launches each, 0 failures"
 gpu 0 "G-13 runs" "$B/flood" 200000 500 20

@@ -36,12 +36,19 @@ $(SIM_LIBS): $(B)/%/libcuda.so.1: $(B)/obj/tests/simcuda/stubs-%.o $(SIM_OBJ)
 
 simcuda: $(SIM_LIBS)
 
-PROGRAM_SRC := $(sort $(wildcard tests/programs/gpu_*.c))
+PROGRAM_SRC := $(filter-out tests/programs/gpu_app.c,$(sort $(wildcard tests/programs/gpu_*.c)))
 PROGRAM_BIN := $(PROGRAM_SRC:tests/programs/%.c=$(B)/programs/%)
-$(PROGRAM_BIN): $(B)/programs/%: tests/programs/%.c $(B)/simcuda/libcuda.so.1
+# Built as applications are: optimised, no frame pointers, the driver found at run time.
+PROGRAM_CFLAGS := -std=gnu11 -O2 -g $(WARN_SIM) -D_GNU_SOURCE -I.
+$(B)/obj/tests/programs/gpu_app.o: tests/programs/gpu_app.c
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN_SIM) -D_GNU_SOURCE -I. -MMD -MP -MF $@.d -o $@ $< \
+	$(Q)$(CC) $(PROGRAM_CFLAGS) -MMD -MP -c $< -o $@
+$(PROGRAM_BIN): $(B)/programs/%: tests/programs/%.c $(B)/obj/tests/programs/gpu_app.o \
+		$(B)/simcuda/libcuda.so.1
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(PROGRAM_CFLAGS) -MMD -MP -MF $@.d -o $@ $(filter %.c %.o,$^) \
 		-L$(B)/simcuda -l:libcuda.so.1 -lpthread -ldl
 programs: $(PROGRAM_BIN)
 
