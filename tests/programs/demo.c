@@ -2,7 +2,7 @@
 /*
  * The program that `make demo` profiles: training steps of a make-believe model. The same kernel is
  * launched from several places, so that only a call path says where the device's time goes. Each
- * kernel spins for a given time; the program keeps its own account of it and prints that at the end.
+ * kernel spins for a given time; the program keeps its own account and prints it at the end.
  * Runs on a real driver and on tests/simcuda.
  *
  *	demo [STEPS]	200 steps take about two seconds of device time
