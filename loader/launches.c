@@ -12,7 +12,7 @@
 #include "gpu_timing/reader.h"
 #include "loader/base/log.h"
 #include "loader/base/table.h"
-#include "loader/names.h"
+#include "loader/works.h"
 #include "loader/stacks.h"
 
 #define POLL_RECORDS 65536	/* of one channel, before the next gets its turn */
@@ -45,7 +45,7 @@ struct launches {
 	size_t nr_targets;
 	struct half *half;
 	uint32_t nr_halves, free_half;	/* index + 1; 0: none */
-	struct names *names;
+	struct works *names;
 	struct launches_counters counters;
 };
 
@@ -56,7 +56,7 @@ struct launches *launches__new(const struct launches_config *config)
 	if (!l)
 		return NULL;
 	l->config = *config;
-	l->names = names__new();
+	l->names = works__new();
 	if (l->names)
 		return l;
 	free(l);
@@ -83,7 +83,7 @@ void launches__free(struct launches *l)
 		target__free(l->target[i]);
 	free(l->target);
 	free(l->half);
-	names__free(l->names);
+	works__free(l->names);
 	free(l);
 }
 
@@ -258,7 +258,7 @@ static void on_result(void *ctx, const struct channel_result *r)
 static void on_name(void *ctx, const struct channel_name *name)
 {
 	struct poll_ctx *c = ctx;
-	uint32_t work = names__add(c->l->names, name->text, name->len);
+	uint32_t work = works__add(c->l->names, name->text, name->len);
 
 	c->no_memory |= !work || table__set(c->t->names, name->generation, work);
 }
@@ -460,5 +460,5 @@ void launches__counters(const struct launches *l, struct launches_counters *c)
 
 const char *launches__name(const struct launches *l, uint32_t work)
 {
-	return names__get(l->names, work);
+	return works__get(l->names, work);
 }

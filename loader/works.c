@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "loader/names.h"
+#include "loader/works.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "loader/base/table.h"
 
-struct name {
+struct work {
 	char *text;
 	uint32_t next;		/* of the same hash; 0: none */
 };
 
-struct names {
-	struct name *name;	/* [0] is not used */
+struct works {
+	struct work *name;	/* [0] is not used */
 	uint32_t nr, room;
 	struct table *by_text;
 };
 
-struct names *names__new(void)
+struct works *works__new(void)
 {
-	struct names *n = calloc(1, sizeof(*n));
+	struct works *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return NULL;
@@ -30,7 +30,7 @@ struct names *names__new(void)
 	return NULL;
 }
 
-void names__free(struct names *n)
+void works__free(struct works *n)
 {
 	uint32_t i;
 
@@ -43,7 +43,7 @@ void names__free(struct names *n)
 	free(n);
 }
 
-uint32_t names__add(struct names *n, const char *text, size_t len)
+uint32_t works__add(struct works *n, const char *text, size_t len)
 {
 	uint64_t key, first = 0;
 	uint32_t i;
@@ -56,7 +56,7 @@ uint32_t names__add(struct names *n, const char *text, size_t len)
 				return i;
 	if (n->nr + 1 >= n->room) {
 		uint32_t room = n->room ? n->room * 2 : 64;
-		struct name *grown = realloc(n->name, room * sizeof(*grown));
+		struct work *grown = realloc(n->name, room * sizeof(*grown));
 
 		if (!grown)
 			return 0;
@@ -76,7 +76,7 @@ uint32_t names__add(struct names *n, const char *text, size_t len)
 	return i;
 }
 
-const char *names__get(const struct names *n, uint32_t name)
+const char *works__get(const struct works *n, uint32_t name)
 {
 	return name && name <= n->nr ? n->name[name].text : "";
 }
