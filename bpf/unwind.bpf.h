@@ -228,8 +228,6 @@ static long walk__frame(__u64 i, struct scratch **ctx)
 		struct task_struct *task = bpf_get_current_task_btf();
 
 		stack__find(s, task, s->regs.r[UNWIND_RSP]);
-	} else {
-		s->mem.lo = s->regs.r[UNWIND_RSP];	/* nothing below is live any more */
 	}
 	return 0;
 }
