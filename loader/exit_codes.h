@@ -6,8 +6,7 @@
 /* X(name, code, meaning) */
 #define EXIT_CODES(X) \
 	X(EXIT_COMPLETE, 0, "complete") \
-	X(EXIT_PARTIAL, 1, "written but partial: more than 1 % lost, target vanished early, or " \
-		"saved to another file") \
+	X(EXIT_PARTIAL, 1, "written but partial (over 1 % lost, target gone early, rescue file)") \
 	X(EXIT_EMPTY, 2, "nothing was captured") \
 	X(EXIT_USAGE, 64, "usage error") \
 	X(EXIT_NO_PERMISSION, 77, "a permission or a feature of the system is missing") \

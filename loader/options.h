@@ -8,8 +8,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define OPTIONS_VERSION "0.1.0"
 #define OPTIONS_DEFAULT_FREQUENCY 20u
 #define OPTIONS_MAX_FREQUENCY 10000u
+#define OPTIONS_MAX_PID 4194304u	/* PID_MAX_LIMIT of 64-bit kernels */
+#define OPTIONS_MIN_DURATION_NS 1000000ull
+#define OPTIONS_MAX_DURATION_NS (366ull * 86400 * 1000000000)	/* leaves room for sums */
 
 enum options_metric {
 	METRIC_DEFAULT = 0,	/* not given; never left after options__parse */
@@ -36,7 +40,7 @@ struct options {
 	size_t nr_pids;
 	bool all;
 	char **command;		/* in argv, NULL-terminated; NULL: none */
-	unsigned int frequency;	/* Hz; the machine may want less: see options__check */
+	unsigned int frequency;	/* Hz; the kernel's own limit may be lower */
 	bool frequency_given;
 	uint64_t duration_ns;	/* 0: until the target ends or a signal comes */
 	const char *output;	/* in argv; "-": stdout; NULL: not given */
@@ -60,12 +64,12 @@ struct options {
 int options__parse(int argc, char **argv, struct options *o, char **message);
 void options__free(struct options *o);
 
+/* Pure: what is wrong with this combination (a constant), or NULL. METRIC_DEFAULT is allowed. */
+const char *options__check(const struct options *o);
 /*
- * Pure: what is wrong with this combination, or NULL. METRIC_DEFAULT is allowed. The text is
- * malloc'd; *oom is set where that failed.
+ * Pure: the metric that these options imply where none was given. A command: the first that the
+ * run can have of gpu, launches, cpu; -p and -a: cpu, or launches with --no-cpu.
  */
-char *options__check(const struct options *o, bool *oom);
-/* Pure: the metric that these options imply where none was given. */
 enum options_metric options__default_metric(const struct options *o);
 
 /* Where the result goes. */

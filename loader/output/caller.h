@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The user who called us, also where sudo made us root: files are opened with that user's rights. */
+/* Who called us, also where sudo made us root: files are opened with that user's rights. */
 #ifndef OUTPUT_CALLER_H
 #define OUTPUT_CALLER_H
 

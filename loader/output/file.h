@@ -17,7 +17,7 @@ struct output_file;
 struct output_request {
 	const char *path;	/* "-": stdout */
 	bool force;		/* replace a file that exists */
-	bool numbered;		/* where the name is taken, use NAME-2, NAME-3, … before the suffix */
+	bool numbered;		/* where the name is taken: NAME-2, NAME-3, … before the suffix */
 	const struct caller *caller;	/* must outlive the output_file */
 	int abort_fd;		/* gets readable: writing ends with -ECANCELED; -1: none */
 };
@@ -41,12 +41,12 @@ typedef int (*output_writer)(FILE *f, void *arg);
  */
 int output_file__write(struct output_file *f, output_writer write, void *arg, char **why);
 
-/* The name under which it stands, or will stand; "standard output" for stdout. */
+/* The name under which it stands or will stand; "standard output" for stdout. */
 const char *output_file__name(const struct output_file *f);
 bool output_file__is_stdout(const struct output_file *f);
 bool output_file__is_regular(const struct output_file *f);
 
-/* "gpucollect-NAME-PID.folded", from the last part of a command's path; malloc'd, NULL: no memory. */
+/* "gpucollect-NAME-PID.folded", by the last part of the command's path; malloc'd or NULL. */
 char *output_file__own_name(const char *command, long pid);
 
 /*

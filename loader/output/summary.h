@@ -10,7 +10,7 @@
 struct summary_options {
 	unsigned int rows;	/* of each table; 0: 10 */
 	unsigned int columns;	/* width of the terminal; 0: 80 */
-	const char *again;	/* how to get the whole: "gpucollect -p 42 | speedscope -"; or NULL */
+	const char *again;	/* how to see all: "gpucollect -p 42 | speedscope -"; or NULL */
 };
 
 /* 0 or a negative errno. Shows what the run records; names can't control the terminal. */

@@ -53,8 +53,8 @@ enum profile_unresolved {
 /* Where a stack is not what it should be. The mark stands where the missing part would be. */
 enum profile_mark {
 	PROFILE_MARK_UNKNOWN = 0,	/* code of which nothing is known */
-	PROFILE_MARK_TRUNCATED = 1,	/* deeper than the limit: the outermost frames are missing */
-	PROFILE_MARK_NO_UNWIND_INFO = 2,	/* module: the file that has none at this place */
+	PROFILE_MARK_TRUNCATED = 1,	/* deeper than the limit: outermost frames missing */
+	PROFILE_MARK_NO_UNWIND_INFO = 2,	/* module: the file that has none there */
 	PROFILE_MARK_NO_UNWIND_RULE = 3,	/* module: its rule there can't be applied */
 	PROFILE_MARK_STACK_UNREADABLE = 4,
 	PROFILE_MARK_STACK_LOOPS = 5,
@@ -77,7 +77,7 @@ struct profile_frame {
 	uint32_t id;		/* by kind, see there; else 0 */
 	uint32_t line;		/* of file; 0: not known */
 	const char *name;	/* readable, without parameters; NULL: none */
-	const char *raw;	/* the name as the object has it (mangled), if it differs, or NULL */
+	const char *raw;	/* the name in the object (mangled) if it differs, or NULL */
 	const char *module;	/* file that holds the code, shown by its last part; NULL: none */
 	const char *file;	/* source file, NULL: not known */
 };

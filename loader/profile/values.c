@@ -67,7 +67,7 @@ int profile__add(struct profile *p, uint32_t node, uint32_t labels, enum profile
 		 unsigned int flags, uint64_t value, uint64_t count)
 {
 	uint32_t hash = (uint32_t)hash__mix(((uint64_t)node << 32 | labels) ^ p->seed ^
-					    ((uint64_t)metric << 8 | flags) * 0x9e3779b97f4a7c15ull);
+					    ((uint64_t)metric << 8 | flags) << 40);
 	struct profile_value *v;
 	size_t pos = 0;
 	uint32_t id;

@@ -197,7 +197,8 @@ static const struct {
 	const char *name, *text;
 } awkward[] = {
 	{ "a", "a" }, { "a b", "a b" }, { "a;", "a:" }, { "a:", "a:" }, { "a\n", "a?" },
-	{ "a\t", "a?" }, { "a 1", "a #1" }, { "ab", "ab" }, { "a!", "a!" }, { "\xc3\xa9", "\xc3\xa9" },
+	{ "a\t", "a?" }, { "a 1", "a #1" }, { "ab", "ab" }, { "a!", "a!" },
+	{ "\xc3\xa9", "\xc3\xa9" },
 	{ "\xff", "?" }, { "?", "?" }, { "A", "A" }, { "a<b>", "a<b>" },
 };
 #define NR_AWKWARD (sizeof(awkward) / sizeof(awkward[0]))

@@ -14,7 +14,8 @@ START_TEST(frames_are_made_safe)
 		{ "operator<<", "operator<<" },
 		{ "<lambda>", "<lambda>" },
 		{ "<module>", "<module>" },
-		{ "caf\xc3\xa9 \xe4\xb8\xad \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe4\xb8\xad \xf0\x9f\x98\x80" },
+		{ "caf\xc3\xa9 \xe4\xb8\xad \xf0\x9f\x98\x80",
+		  "caf\xc3\xa9 \xe4\xb8\xad \xf0\x9f\x98\x80" },
 		{ "a  b", "a  b" },
 		{ "[u8; 32]", "[u8: 32]" },
 		{ ";;", "::" },
@@ -87,7 +88,7 @@ START_TEST(names_are_shortened_by_their_templates_first)
 		{ 20, "aaaaaaaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaa" E },
 		{ 20, "aaaaaaaaaaaaaaaa\xc3\xa4" "bbbbb", "aaaaaaaaaaaaaaaa" E },
 		{ 20, "aaaaaaaaaaaaaaa\xc3\xa4" "bbbbbb", "aaaaaaaaaaaaaaa\xc3\xa4" E },
-		{ 20, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+		{ 20, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff" "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
 		  "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff" E },
 	};
 
@@ -144,7 +145,8 @@ START_TEST(kernels_that_look_alike_are_told_apart)
 	char *alone = repeated("other<", "int, ", 60, "int>");
 	uint32_t long_a = gpu(p, a, "_Za", NULL), long_b = gpu(p, b, "_Zb", NULL);
 	uint32_t unique = gpu(p, alone, NULL, NULL);
-	uint32_t c_name = gpu(p, "scale", NULL, NULL), cxx_name = gpu(p, "scale", "_Z5scalev", NULL);
+	uint32_t c_name = gpu(p, "scale", NULL, NULL);
+	uint32_t cxx_name = gpu(p, "scale", "_Z5scalev", NULL);
 	uint32_t here = gpu(p, "same", "_Z4samev", "a.out");
 	uint32_t there = gpu(p, "same", "_Z4samev", "b.out");
 	uint32_t one = gpu(p, "spin1", NULL, NULL), two = gpu(p, "spin2", NULL, NULL);
@@ -235,10 +237,12 @@ START_TEST(each_kind_has_its_form)
 		  "k) R 1 2?(z (pid 1)", NULL },
 		{ { .kind = PROFILE_PROCESS, .name = " a;b", .id = 4294967295 },
 		  "?a:b (pid 4294967295)", NULL },
-		{ { .kind = PROFILE_THREAD, .name = "pt_autograd_0" }, "[thread pt_autograd_0]", NULL },
+		{ { .kind = PROFILE_THREAD, .name = "pt_autograd_0" }, "[thread pt_autograd_0]",
+		  NULL },
 		{ { .kind = PROFILE_THREAD, .id = 7 }, "[thread 7]", NULL },
 		{ { .kind = PROFILE_NATIVE, .name = "main" }, "main", NULL },
-		{ { .kind = PROFILE_NATIVE, .name = "main", .flags = PROFILE_GUESS }, "main", NULL },
+		{ { .kind = PROFILE_NATIVE, .name = "main", .flags = PROFILE_GUESS }, "main",
+		  NULL },
 		{ { .kind = PROFILE_NATIVE, .name = "f", .flags = PROFILE_INLINED }, "f", "f_[i]" },
 		{ { .kind = PROFILE_NATIVE, .name = "f", .flags = PROFILE_JIT }, "f", "f_[j]" },
 		{ { .kind = PROFILE_NATIVE }, "[unknown]", NULL },
@@ -247,7 +251,8 @@ START_TEST(each_kind_has_its_form)
 		    .unresolved = PROFILE_NO_SYMBOLS }, "libx.so+0x12", NULL },
 		{ { .kind = PROFILE_KERNEL, .name = "do_syscall_64" }, "do_syscall_64",
 		  "do_syscall_64_[k]" },
-		{ { .kind = PROFILE_GPU, .name = "[graph]" }, "[GPU] [graph]", "[GPU] [graph]_[G]" },
+		{ { .kind = PROFILE_GPU, .name = "[graph]" }, "[GPU] [graph]",
+		  "[GPU] [graph]_[G]" },
 		{ { .kind = PROFILE_MARK, .id = PROFILE_MARK_TRUNCATED }, "[truncated]", NULL },
 		{ { .kind = PROFILE_MARK, .id = PROFILE_MARK_NO_UNWIND_INFO,
 		    .module = "/usr/lib/x;y\n/libfoo.so" }, "[no unwind info: libfoo.so]", NULL },

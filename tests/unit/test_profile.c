@@ -297,11 +297,13 @@ START_TEST(every_mark_and_cause_has_a_text_of_its_own)
 			ck_assert_str_ne(text, profile__mark_text((enum profile_mark)j));
 	}
 	for (int i = 0; i < NR_PROFILE_UNRESOLVED; i++) {
-		const char *text = profile__unresolved_text((enum profile_unresolved)i);
+		const char *text = profile__unresolved_text((enum profile_unresolved)i), *other;
 
 		ck_assert(text && text[0]);
-		for (int j = 0; j < i; j++)
-			ck_assert_str_ne(text, profile__unresolved_text((enum profile_unresolved)j));
+		for (int j = 0; j < i; j++) {
+			other = profile__unresolved_text((enum profile_unresolved)j);
+			ck_assert_str_ne(text, other);
+		}
 	}
 }
 END_TEST

@@ -108,7 +108,8 @@ START_TEST(cuts_do_not_split_characters)
 	ck_assert_uint_eq(text__cut(euro, 6, 2), 2);
 	ck_assert_uint_eq(text__cut(euro, 6, 1), 1);
 	ck_assert_uint_eq(text__cut(euro, 6, 0), 0);
-	ck_assert_uint_eq(text__cut("\x80\x80\x80\x80\x80\x80", 6, 5), 5);	/* rubbish: anywhere */
+	/* rubbish: anywhere */
+	ck_assert_uint_eq(text__cut("\x80\x80\x80\x80\x80\x80", 6, 5), 5);
 }
 END_TEST
 
