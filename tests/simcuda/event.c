@@ -146,6 +146,10 @@ static CUresult record(CUevent e, CUstream handle, bool ptsz, unsigned flags)
 	CUresult r = stream__resolve(t, handle, ptsz, &s);
 	bool done = false;
 
+	/* measured: without a context the event's counts, and a blocking capture in it breaks */
+	if (r == CU_INVALID_CONTEXT && !handle && !ptsz && capture__any() && !event__check(e) &&
+	    capture__legacy_used(e->ctx->legacy))
+		return CU_CAPTURE_IMPLICIT;
 	if (!r)
 		r = event__check(e);
 	if (!r && e->ctx != s->ctx)

@@ -32,9 +32,10 @@ void sim__log(const char *text)
 
 void simcuda_log_result(const char *entry, CUresult r)
 {
+	const char *name = sim__error_name(r);
 	char text[160];
 
-	snprintf(text, sizeof(text), "Returning %d (STANDIN_ERROR_%d) from %s", r, r, entry);
+	snprintf(text, sizeof(text), "Returning %d (%s) from %s", r, name ? name : "unknown", entry);
 	sim__log(text);
 }
 

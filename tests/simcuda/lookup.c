@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Addresses by name and version, error names. */
 #include "sim.h"
-#include <stdio.h>
 #include <string.h>
 
 enum { PER_THREAD = 2 };		/* flag of cuGetProcAddress */
@@ -81,18 +80,55 @@ API(cuGetProcAddress, const char *name, void **p, int version, unsigned long lon
 	RET(address_of(name, p, version, flags, NULL));
 }
 
+static const struct {
+	CUresult result;
+	const char *name;
+} error_names[] = {
+	{ CU_OK, "CUDA_SUCCESS" },
+	{ CU_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE" },
+	{ CU_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED" },
+	{ CU_DEINITIALIZED, "CUDA_ERROR_DEINITIALIZED" },
+	{ CU_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE" },
+	{ CU_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE" },
+	{ CU_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT" },
+	{ CU_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE" },
+	{ CU_ILLEGAL_STATE, "CUDA_ERROR_ILLEGAL_STATE" },
+	{ CU_NOT_FOUND, "CUDA_ERROR_NOT_FOUND" },
+	{ CU_NOT_READY, "CUDA_ERROR_NOT_READY" },
+	{ CU_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS" },
+	{ CU_CONTEXT_IS_DESTROYED, "CUDA_ERROR_CONTEXT_IS_DESTROYED" },
+	{ CU_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED" },
+	{ CU_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED" },
+	{ CU_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED" },
+	{ CU_CAPTURE_INVALIDATED, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED" },
+	{ CU_CAPTURE_MERGE, "CUDA_ERROR_STREAM_CAPTURE_MERGE" },
+	{ CU_CAPTURE_UNMATCHED, "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED" },
+	{ CU_CAPTURE_UNJOINED, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED" },
+	{ CU_CAPTURE_ISOLATION, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION" },
+	{ CU_CAPTURE_IMPLICIT, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT" },
+	{ CU_CAPTURED_EVENT, "CUDA_ERROR_CAPTURED_EVENT" },
+	{ CU_CAPTURE_WRONG_THREAD, "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD" },
+	{ CU_GRAPH_EXEC_UPDATE_FAILURE, "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE" },
+};
+
+const char *sim__error_name(CUresult r)
+{
+	for (size_t i = 0; i < sizeof(error_names) / sizeof(*error_names); i++)
+		if (error_names[i].result == r)
+			return error_names[i].name;
+	return NULL;
+}
+
 API(cuGetErrorName, CUresult e, const char **name)
 {
-	static __thread char text[32] __attribute__((tls_model("global-dynamic")));
-
-	snprintf(text, sizeof(text), "STANDIN_ERROR_%d", e);
-	*name = text;
-	return CU_OK;
+	*name = sim__error_name(e);
+	return *name ? CU_OK : CU_INVALID_VALUE;
 }
 
 API(cuGetErrorString, CUresult e, const char **text)
 {
-	return sim_cuGetErrorName(e, text);
+	*text = sim__error_name(e);
+	return *text ? CU_OK : CU_INVALID_VALUE;
 }
 
 API(cuGetExportTable, const void **table, const void *id)

@@ -350,6 +350,7 @@ CUresult trace__call(const char *entry, CUresult r);
 /* The error log: called by the stubs with a result that is logged. */
 void simcuda_log_result(const char *entry, CUresult r);
 void sim__log(const char *text);
+const char *sim__error_name(CUresult r);	/* NULL: none known */
 
 /* --- one entry --------------------------------------------------------------------------------- */
 /*

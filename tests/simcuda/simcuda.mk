@@ -35,6 +35,8 @@ $(SIM_LIBS): $(B)/%/libcuda.so.1: $(B)/obj/tests/simcuda/stubs-%.o $(SIM_OBJ)
 		-o $@ $^ -ldl -lpthread
 
 simcuda: $(SIM_LIBS)
+# its unit tests open it at run time
+$(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_simcuda*.c)): | $(SIM_LIBS)
 
 PROGRAM_SRC := $(filter-out tests/programs/gpu_app.c,$(sort $(wildcard tests/programs/gpu_*.c)))
 PROGRAM_BIN := $(PROGRAM_SRC:tests/programs/%.c=$(B)/programs/%)
