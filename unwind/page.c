@@ -113,10 +113,14 @@ static uint32_t page__run(const struct page *page, uint32_t from, uint32_t to, u
 	const uint64_t four = rule * 0x0001000100010001ull;
 	uint64_t w;
 
-	for (; from < to && page->rule[from] == rule; from++)
-		while (from + 4 <= to && (memcpy(&w, &page->rule[from], 8), w == four))
-			from += 4;
-	return from < to ? from : to;
+	for (; from + 4 <= to; from += 4) {
+		memcpy(&w, &page->rule[from], sizeof(w));
+		if (w != four)
+			break;
+	}
+	while (from < to && page->rule[from] == rule)
+		from++;
+	return from;
 }
 
 bool page__has_gap(const struct page *page, uint32_t from, uint32_t to)

@@ -151,13 +151,16 @@ size_t unwind_stack__walk(struct unwind_store *store, const struct unwind_stack_
 {
 	struct walk w = { .store = store, .in = in,
 			  .copy = { in->stack, in->start, in->len },
-			  .exact = !in->in_syscall };
+			  .exact = in->later ? in->exact : !in->in_syscall,
+			  .guess = in->guess };
 	__u64 end = 0;
 	size_t nr = 0;
 
 	memcpy(w.regs.r, in->regs, sizeof(w.regs.r));
 	w.regs.pc = in->pc;
-	w.regs.full = 1;
+	w.regs.full = !in->later || in->full;
+	w.regs.lost_rbp = in->lost_rbp;
+	w.regs.rbx_at = in->lost_rbx ? UNWIND_RBX_LOST : UNWIND_RBX_LIVE;
 	while (!end) {
 		__u64 word = 0;
 

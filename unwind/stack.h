@@ -19,6 +19,13 @@ struct unwind_stack_input {
 	const __u64 *regs;	/* UNWIND_NR_REGS of them, DWARF numbers */
 	__u64 pc;
 	bool in_syscall;	/* pc is behind a syscall instruction: pc - 1 is looked up */
+	/* A walk that goes on where another stopped: pc is a return address unless `exact`. */
+	bool later;
+	bool exact;
+	bool full;		/* all regs hold; else only rsp, rbp and rbx, as far as not lost */
+	bool lost_rbp;
+	bool lost_rbx;
+	bool guess;		/* the frame at hand was found by the frame pointer */
 	__u64 start;		/* address of the first byte of the copy, usually rsp */
 	const void *stack;
 	size_t len;
