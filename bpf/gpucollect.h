@@ -120,9 +120,10 @@ struct rec_launch {
 };
 
 /*
- * A stack that met code without rows, or a process whose mappings aren't known yet: registers
- * and a copy of the stack, to be unwound in user space. One of `sample` and `launch` is set, by
- * its head.type.
+ * A stack that met code without rows, or a process whose mappings aren't known: user space goes on
+ * from there, with the registers of the frame at hand and a copy of the stack from the start of the page
+ * (RAW_CHUNK) that its rsp is in.
+ * One of `sample` and `launch` is set, by its head.type.
  */
 struct rec_raw {
 	struct rec_head head;
@@ -130,12 +131,21 @@ struct rec_raw {
 		struct rec_sample sample;
 		struct rec_launch launch;
 	};
-	__u64 regs[16];		/* DWARF numbers, see unwind_step.h */
+	__u64 prefix;		/* hash of the words before this frame; 0: it is the first one */
+	__u64 regs[16];		/* DWARF numbers, see unwind_step.h; which of them hold: RAW_* */
 	__u64 pc;
-	__u32 in_syscall;	/* bool: pc is behind a syscall instruction */
-	__u32 len;		/* bytes of the stack that follow, from rsp upwards */
-	__u8 stack[];
+	__u32 flags;		/* RAW_* */
+	__u32 len;		/* bytes of the stack that follow */
 };
+
+#define RAW_CHUNK 4096
+
+#define RAW_LATER	0x01	/* not the first frame: only rsp, rbp and rbx hold */
+#define RAW_EXACT	0x02	/* pc itself is to be looked up, not the byte before it */
+#define RAW_FULL	0x04	/* all registers hold */
+#define RAW_LOST_RBP	0x08
+#define RAW_LOST_RBX	0x10
+#define RAW_GUESS	0x20	/* this frame was found by the frame pointer */
 
 struct rec_process {
 	struct rec_head head;

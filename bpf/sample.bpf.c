@@ -57,7 +57,7 @@ int gpucollect_sample(struct bpf_perf_event_data *ctx)
 		s->anon = 0;
 		sample.user = stack__send(s);
 	} else if (walk(s, task, proc, regs, in_syscall)) {
-		raw = RAW_SEND(s, &sample, sample, regs, in_syscall);
+		raw = RAW_SEND(s, &sample, sample);
 	} else {
 		sample.user = stack__send(s);
 	}

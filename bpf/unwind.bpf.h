@@ -28,6 +28,7 @@ struct scratch {
 	__u32 missing;		/* bool: user space must unwind this one */
 	__u32 guess;		/* bool: the frame in regs was guessed */
 	__u32 lookup_less;	/* 1: pc is a return address (or behind a syscall) */
+	__u32 later;		/* bool: not the first frame */
 	__u32 anon;		/* bool: a word depends on the process */
 	struct rec_stack rec;
 	__u64 words[GPUCOLLECT_MAX_FRAMES];
@@ -195,19 +196,21 @@ static long walk__frame(__u64 i, struct scratch **ctx)
 		return walk__end(s, END_TRUNCATED);
 	if (!mapping__find(s, pc)) {
 		/* Mapped a moment ago perhaps: let user space look, but not for ever. */
-		if (slot__take_unknown(s->slot))
+		if (slot__take_unknown(s->slot)) {
 			s->missing = 1;
+			return 1;
+		}
 		return walk__end(s, END_NOT_CODE);
 	}
 	if (s->map.kind == MAPPING_FILE) {
 		offset = pc - s->map.start + s->map.offset;
-		word__add(s, FRAME_MAKE_FILE(s->guess ? FRAME_FILE_GUESS : FRAME_FILE,
-					     s->map.file, offset));
 		rule = rule__find(s->map.file, offset);
 		if (!rule) {
 			s->missing = 1;
 			return 1;
 		}
+		word__add(s, FRAME_MAKE_FILE(s->guess ? FRAME_FILE_GUESS : FRAME_FILE,
+					     s->map.file, offset));
 		signal = rule->cfa == UNWIND_CFA_SIGNAL;
 		result = unwind__step(rule, &s->regs, &s->mem);
 	} else {
@@ -224,6 +227,7 @@ static long walk__frame(__u64 i, struct scratch **ctx)
 	if (result)
 		return walk__end(s, end__reason(result));
 	s->lookup_less = !signal;
+	s->later = 1;
 	if (signal && (s->regs.r[UNWIND_RSP] < s->mem.lo || s->regs.r[UNWIND_RSP] >= s->mem.hi)) {
 		struct task_struct *task = bpf_get_current_task_btf();
 
@@ -272,6 +276,7 @@ static ALWAYS_INLINE bool walk(struct scratch *s, struct task_struct *task, cons
 	s->missing = 0;
 	s->guess = 0;
 	s->anon = 0;
+	s->later = 0;
 	s->lookup_less = in_syscall;
 	regs__load(&s->regs, regs);
 	stack__find(s, task, s->regs.r[UNWIND_RSP]);
@@ -349,17 +354,17 @@ static ALWAYS_INLINE __u64 stack__send(struct scratch *s)
 	return hash;
 }
 
-#define RAW_CHUNK 4096
 #define RAW_SMALL 4096
 #define RAW_MIDDLE 16384
 #define RAW_LARGE 65536
 
 /*
- * Copies the stack from sp upwards, page by page, so that one that isn't resident costs only
- * what lies above it. Constant offsets and sizes: the verifier knows the record's.
+ * Copies the stack from the start of sp's page on, page by page: one that isn't resident costs
+ * only what lies above it. Constant offsets and sizes: the verifier knows the record's.
  */
-static ALWAYS_INLINE void raw__copy(struct rec_raw *raw, __u64 sp, __u32 len, const __u32 size)
+static ALWAYS_INLINE void raw__copy(struct rec_raw *raw, __u64 from, __u32 len, const __u32 size)
 {
+	__u8 *stack = (__u8 *)(raw + 1);
 	__u32 i;
 
 #pragma unroll
@@ -370,48 +375,58 @@ static ALWAYS_INLINE void raw__copy(struct rec_raw *raw, __u64 sp, __u32 len, co
 			return;
 		if (part > RAW_CHUNK)
 			part = RAW_CHUNK;
-		if (bpf_probe_read_user(raw->stack + i * RAW_CHUNK, part,
-					(void *)(sp + i * RAW_CHUNK)))
+		if (bpf_probe_read_user(stack + i * RAW_CHUNK, part,
+					(void *)(from + i * RAW_CHUNK)))
 			return;
 		raw->len += part;
 	}
 }
 
-static ALWAYS_INLINE void raw__regs(struct rec_raw *raw, const struct pt_regs *regs, bool in_syscall)
+/* The frame at which the walk stopped; rbx lies below the copy and is fetched here. */
+static ALWAYS_INLINE void raw__frame(struct rec_raw *raw, struct scratch *s, __u64 prefix)
 {
-	struct unwind_regs r;
+	__u64 rbx = s->regs.r[UNWIND_RBX];
 	int i;
 
-	regs__load(&r, regs);
+	raw->prefix = prefix;
+	raw->pc = s->regs.pc;
+	raw->len = 0;
+	raw->flags = (s->later ? RAW_LATER : 0) | (s->lookup_less ? 0 : RAW_EXACT) |
+		     (s->regs.full ? RAW_FULL : 0) | (s->regs.lost_rbp ? RAW_LOST_RBP : 0) |
+		     (s->guess ? RAW_GUESS : 0);
 #pragma unroll
 	for (i = 0; i < UNWIND_NR_REGS; i++)
-		raw->regs[i] = r.r[i];
-	raw->pc = r.pc;
-	raw->in_syscall = in_syscall;
-	raw->len = 0;
+		raw->regs[i] = s->regs.r[i];
+	if (!s->regs.full && s->regs.rbx_at != UNWIND_RBX_LIVE &&
+	    (s->regs.rbx_at == UNWIND_RBX_LOST ||
+	     unwind_read(&s->mem, &rbx, sizeof(rbx), s->regs.rbx_at)))
+		raw->flags |= RAW_LOST_RBX;
+	raw->regs[UNWIND_RBX] = rbx;
 }
 
 /*
- * Sends `what` (a sample or a launch, to.BYTES of it) with registers and a copy of the stack in a
- * record of one of three sizes. False if the ring is full. `user` stays 0.
+ * Sends `what` (a sample or a launch) with the frame at hand and a copy of the stack above it, in
+ * a record of one of three sizes. False if there is no room for it, or for the words before.
  */
-#define RAW_SEND(s, what, member, regs, in_syscall) ({ \
-	__u64 sp_ = BPF_CORE_READ(regs, sp); \
+#define RAW_SEND(s, what, member) ({ \
+	__u64 sp_ = (s)->regs.r[UNWIND_RSP], from_ = sp_ & ~(RAW_CHUNK - 1ull); \
+	__u64 prefix_ = (s)->nr ? stack__send(s) : 0; \
 	__u32 len_ = sp_ < (s)->mem.lo || sp_ >= (s)->mem.hi ? 0 : \
-		     (s)->mem.hi - sp_ > RAW_LARGE ? RAW_LARGE : (s)->mem.hi - sp_; \
-	bool sent_ = len_ <= RAW_SMALL ? RAW_SEND_SIZE(what, member, regs, in_syscall, RAW_SMALL) : \
-		     len_ <= RAW_MIDDLE ? RAW_SEND_SIZE(what, member, regs, in_syscall, RAW_MIDDLE) : \
-		     RAW_SEND_SIZE(what, member, regs, in_syscall, RAW_LARGE); \
+		     (s)->mem.hi - from_ > RAW_LARGE ? RAW_LARGE : (s)->mem.hi - from_; \
+	bool sent_ = (!(s)->nr || prefix_) && \
+		     (len_ <= RAW_SMALL ? RAW_SEND_SIZE(s, what, member, RAW_SMALL) : \
+		      len_ <= RAW_MIDDLE ? RAW_SEND_SIZE(s, what, member, RAW_MIDDLE) : \
+		      RAW_SEND_SIZE(s, what, member, RAW_LARGE)); \
 	count(sent_ ? SEEN_RAW : LOST_RAW); \
 	sent_; \
 })
-#define RAW_SEND_SIZE(what, mem, regs, in_syscall, bytes) ({ \
+#define RAW_SEND_SIZE(s, what, mem, bytes) ({ \
 	struct rec_raw *raw_ = bpf_ringbuf_reserve(&ring, sizeof(*raw_) + (bytes), 0); \
 	if (raw_) { \
 		raw_->mem = *(what); \
 		head__init(&raw_->head, REC_RAW, sizeof(*raw_) + (bytes)); \
-		raw__regs(raw_, regs, in_syscall); \
-		raw__copy(raw_, sp_, len_, bytes); \
+		raw__frame(raw_, s, prefix_); \
+		raw__copy(raw_, from_, len_, bytes); \
 		bpf_ringbuf_submit(raw_, 0); \
 	} \
 	raw_ != NULL; \

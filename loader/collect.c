@@ -155,13 +155,19 @@ static struct unwind_file *file_of(void *ctx, uint32_t id)
 	return files__unwind(c->config.files, id);
 }
 
+/* The words that BPF had, and those of the frames behind them; 0: the former were lost. */
 static uint32_t walk(struct collect *c, const struct rec_raw *rec, const struct process *p)
 {
 	struct unwind_stack_input in = {
 		.regs = rec->regs,
 		.pc = rec->pc,
-		.in_syscall = rec->in_syscall,
-		.start = rec->regs[UNWIND_RSP],
+		.later = true,		/* flags say what holds of the first frame, too */
+		.exact = rec->flags & RAW_EXACT,
+		.full = rec->flags & RAW_FULL,
+		.lost_rbp = rec->flags & RAW_LOST_RBP,
+		.lost_rbx = rec->flags & RAW_LOST_RBX,
+		.guess = rec->flags & RAW_GUESS,
+		.start = rec->regs[UNWIND_RSP] & ~(RAW_CHUNK - 1ull),
 		.stack = rec + 1,
 		.len = rec->len,
 		.mappings = p->mappings,
@@ -170,12 +176,23 @@ static uint32_t walk(struct collect *c, const struct rec_raw *rec, const struct 
 		.ctx = c,
 	};
 
-	return (uint32_t)unwind_stack__walk(c->store, &in, c->words, GPUCOLLECT_MAX_FRAMES);
+	const uint64_t *before;
+	uint32_t nr = 0;
+
+	if (rec->prefix) {
+		before = stacks__words(c->config.stacks,
+				       stacks__by_hash(c->config.stacks, rec->prefix), &nr);
+		if (!nr || nr >= GPUCOLLECT_MAX_FRAMES)
+			return 0;
+		memcpy(c->words, before, nr * sizeof(*before));
+	}
+	return nr + (uint32_t)unwind_stack__walk(c->store, &in, c->words + nr,
+						 GPUCOLLECT_MAX_FRAMES - nr);
 }
 
 static bool met_unknown_code(const struct collect *c, uint32_t nr)
 {
-	return FRAME_KIND(c->words[nr - 1]) == FRAME_END &&
+	return nr && FRAME_KIND(c->words[nr - 1]) == FRAME_END &&
 	       FRAME_END_WHY(c->words[nr - 1]) == END_NOT_CODE;
 }
 

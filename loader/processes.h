@@ -26,6 +26,7 @@ struct process {
 	char comm[GPUCOLLECT_COMM_LEN];
 	bool target;
 	bool exited;
+	bool ours;		/* our own child before it executes the command: not reported */
 };
 
 /* What is mmap'ed of the BPF side, and the descriptor of map procs. */

@@ -146,6 +146,8 @@ static int add_entry(struct report *r, const struct tally_value *v)
 	size_t nr = 0;
 	int err;
 
+	if (p->ours)
+		return 0;
 	err = append(r, v->key.user, launch, &nr);
 	if (!err && v->key.user == STACKS_NONE)
 		err = no_stack(r, &nr);

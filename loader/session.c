@@ -334,6 +334,7 @@ static int setup_command(struct session *s)
 		.set = set,
 		.caller = &s->caller,
 	};
+	struct process *child;
 	int err;
 
 	if (s->library) {
@@ -342,9 +343,13 @@ static int setup_command(struct session *s)
 		set[0] = injection;
 	}
 	err = command__new(&request, &s->command);
-	if (!err && !processes__get(s->processes, command__pid(s->command), true))
-		err = -ENOMEM;
-	return err ? err : watch(s, command__pidfd(s->command), EVENT_COMMAND);
+	if (err)
+		return err;
+	child = processes__get(s->processes, command__pid(s->command), true);
+	if (!child)
+		return -ENOMEM;
+	child->ours = true;
+	return watch(s, command__pidfd(s->command), EVENT_COMMAND);
 }
 
 static int setup_pids(struct session *s)
