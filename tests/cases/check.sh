@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Checks that the built inputs still have the property that makes them hard, and that they run.
 # usage: check.sh BUILD_DIR DRIVER_DIR [PATTERN]   (only the checks whose text matches PATTERN)
 # Nothing here needs the profiler, a GPU or root rights.

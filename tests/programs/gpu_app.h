@@ -7,7 +7,7 @@
  *					joined by ';', with '*' for frames of other files; NS the
  *					sum of the kernels' lengths
  *	graph PATH REPLAYS NODES NS	a graph launched from there; NS of all replays together
- *	total LAUNCHES FAILURES		all that the driver accepted (replays not counted), and errors
+ *	total LAUNCHES FAILURES		all that the driver accepted (not the replays), and errors
  *
  * Kernels spin for the number of nanoseconds that they are given, on a real device as well.
  */

@@ -160,8 +160,8 @@ int main(int argc, char **argv)
 		/* the side node runs beside nothing: it hangs on the last of the others */
 		printf("captures %s %lu %lu\n", mode_names[mode], captures[mode][0],
 		       captures[mode][1]);
-		printf("graph main;one_capture;replay_graph %lu %d %llu\n", replays[mode], NODES + 1,
-		       (unsigned long long)(replays[mode] * (NODES + 1) * unit));
+		printf("graph main;one_capture;replay_graph %lu %d %llu\n", replays[mode],
+		       NODES + 1, (unsigned long long)(replays[mode] * (NODES + 1) * unit));
 	}
 	/* the first launch was made by main itself */
 	acc[LIVE].launches--;

@@ -5,7 +5,7 @@
  *
  *	gpu_ends return | exit | _exit | abort | term | kill	status 0, 5, 6, by SIGABRT, …
  *	gpu_ends running	returns while a kernel of 300 ms runs
- *	gpu_ends thread		the first thread ends, another one launches 100 more and exits with 0
+ *	gpu_ends thread		the first thread ends, another launches 100 more and exits with 0
  *	gpu_ends atexit		launches once more from an exit handler, which must succeed
  *	gpu_ends late		launches once more from an exit handler that came before cuInit: 4
  *	gpu_ends exec		replaces itself by `gpu_ends return`

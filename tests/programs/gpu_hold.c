@@ -2,8 +2,8 @@
 /*
  * One thread queues COUNT launches behind a wait for a value in memory and then releases them
  * itself. A stream's queue has room for about 1,020 entries on a real device (STANDIN_QUEUE=1021 on
- * the virtual one); a guest that takes entries of its own makes this program hang: it is ended by an
- * alarm with status 7.
+ * the virtual one); a guest that takes entries of its own makes this program hang: an alarm ends it
+ * with status 7.
  *
  *	gpu_hold [COUNT] [ROUNDS] [NS]	default 800 launches, 3 rounds
  */

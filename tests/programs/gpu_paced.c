@@ -14,7 +14,7 @@
 
 #define MAX_THREADS 16
 #define STEPS 3
-#define TICK_NS 1000000		/* a thread sleeps that long, then makes the launches that are due */
+#define TICK_NS 1000000		/* a thread sleeps that long, then launches what is due */
 
 static const char module_text[] = PTX(SPIN("first") SPIN("second") SPIN("third"));
 static const char *const kernel_names[STEPS] = { "spin_first", "spin_second", "spin_third" };
@@ -136,7 +136,8 @@ int main(int argc, char **argv)
 	size_t n = 0;
 
 	if (threads < 1 || threads > MAX_THREADS || all < 0 || length <= 0) {
-		fputs("usage: gpu_paced THREADS RATE SECONDS [NS] | THREADS 0 COUNT [NS]\n", stderr);
+		fputs("usage: gpu_paced THREADS RATE SECONDS [NS] | THREADS 0 COUNT [NS]\n",
+		      stderr);
 		return 64;
 	}
 	if (argc > 4)

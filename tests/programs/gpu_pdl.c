@@ -2,7 +2,8 @@
 /*
  * Chains of launches that may overlap (programmatic dependent launch), between plain launches. The
  * program brackets each chain as a whole with events of its own; anything put between two members
- * takes their overlap away, which shows in "kept": the chains shorter than the sum of their members.
+ * takes their overlap away, which shows in "kept": how many chains were shorter than the sum of
+ * their members.
  *
  *	gpu_pdl [CHAINS] [LENGTH] [NS]	default 50 chains of 8 launches, 100000 ns each
  *

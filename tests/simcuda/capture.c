@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Stream capture: what becomes a node, who may call what meanwhile, and what ends a capture early. */
+/* Stream capture: what becomes a node, who may call what meanwhile, what ends a capture early. */
 #include "sim.h"
 #include <stdlib.h>
 #include <string.h>
@@ -287,7 +287,7 @@ void capture__forget_stream(CUstream s)
 	pthread_mutex_unlock(&lock);
 }
 
-/* --- begin and end ----------------------------------------------------------------------------- */
+/* --- begin and end ---------------------------------------------------------------------------- */
 static CUresult begin(CUstream handle, bool ptsz, CUgraph graph, const CUgraphNode *deps,
 		      size_t dep_count, int mode)
 {

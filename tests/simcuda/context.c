@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Contexts. A destroyed or reset one leaves its address to the next; a generation tells them apart. */
+/* Contexts. One that is destroyed or reset leaves its address to the next; generations differ. */
 #include "sim.h"
 #include <string.h>
 

@@ -87,7 +87,7 @@ API(cuFuncSetAttribute, CUfunction f, int attribute, int value)
 	RET(check(f));
 }
 
-/* --- before cuLaunchKernel: shape and parameters are kept in the function ------------------------ */
+/* --- before cuLaunchKernel: shape and parameters are kept in the function --------------------- */
 API(cuFuncSetBlockShape, CUfunction f, int x, int y, int z)
 {
 	CUresult r = check(f);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Graphs. An instantiated one is a copy in which every node has its start; branches run side by side. */
+/* Graphs. An executable one is a copy in which nodes have their start; branches run in parallel. */
 #include "sim.h"
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +92,7 @@ static int64_t graph__schedule(CUgraph g)
 	return total;
 }
 
-/* --- making them ------------------------------------------------------------------------------- */
+/* --- making them ------------------------------------------------------------------------------ */
 static CUresult check(CUgraph g)
 {
 	return g && g->magic == M_GRAPH ? CU_OK : CU_INVALID_VALUE;
@@ -216,7 +216,7 @@ API(cuGraphAddChildGraphNode, CUgraphNode *out, CUgraph g, const CUgraphNode *de
 	RET(CU_OK);
 }
 
-/* --- asking ------------------------------------------------------------------------------------ */
+/* --- asking ----------------------------------------------------------------------------------- */
 API(cuGraphGetNodes, CUgraph g, CUgraphNode *v, size_t *n)
 {
 	CUresult r = check(g);
@@ -268,7 +268,7 @@ API(cuGraphChildGraphNodeGetGraph, CUgraphNode n, CUgraph *g)
 	RET(CU_OK);
 }
 
-/* --- executable graphs ------------------------------------------------------------------------- */
+/* --- executable graphs ------------------------------------------------------------------------ */
 static CUresult instantiate(CUgraphExec *out, CUgraph g)
 {
 	CUresult r = check(g);

@@ -253,7 +253,7 @@ API(cuLaunchCooperativeKernelMultiDevice, CUmultiDeviceLaunch *list, unsigned n,
 	RET(r);
 }
 
-/* --- the first form: shape and parameters set before ------------------------------------------- */
+/* --- the first form: shape and parameters set before ------------------------------------------ */
 static CUresult launch_grid(const char *entry, CUfunction f, int x, int y, CUstream s)
 {
 	void *params[1];
@@ -286,7 +286,7 @@ API(cuLaunchGridAsync, CUfunction f, int x, int y, CUstream s)
 	RET(launch_grid("cuLaunchGridAsync", f, x, y, s));
 }
 
-/* --- graphs ------------------------------------------------------------------------------------ */
+/* --- graphs ----------------------------------------------------------------------------------- */
 /* One executable graph runs once at a time. */
 static int64_t place_graph(struct thread *t, CUgraphExec x, CUstream s,
 			   const struct truth_line *l)

@@ -10,7 +10,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static CUlogsCallback callback;
 static void *callback_data;
-static char handle;			/* there is one callback; its handle is this one's address */
+static char handle;			/* its address is the handle of the one callback */
 
 void sim__log(const char *text)
 {
@@ -35,7 +35,8 @@ void simcuda_log_result(const char *entry, CUresult r)
 	const char *name = sim__error_name(r);
 	char text[160];
 
-	snprintf(text, sizeof(text), "Returning %d (%s) from %s", r, name ? name : "unknown", entry);
+	snprintf(text, sizeof(text), "Returning %d (%s) from %s", r, name ? name : "unknown",
+		 entry);
 	sim__log(text);
 }
 

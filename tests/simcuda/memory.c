@@ -140,7 +140,7 @@ SET_ASYNC(cuMemsetD8Async_ptsz, set8, true, unsigned char)
 SET_ASYNC(cuMemsetD32Async, set32, false, unsigned)
 SET_ASYNC(cuMemsetD32Async_ptsz, set32, true, unsigned)
 
-/* --- allocation -------------------------------------------------------------------------------- */
+/* --- allocation ------------------------------------------------------------------------------- */
 API(cuMemGetInfo_v2, size_t *unused, size_t *total)
 {
 	ENTER();

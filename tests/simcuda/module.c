@@ -34,7 +34,7 @@ static struct slab functions = SLAB(struct CUfunc_st), kernels = SLAB(struct CUk
 static struct slab modules = SLAB(struct CUmod_st), libraries = SLAB(struct CUlib_st);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* --- images ------------------------------------------------------------------------------------ */
+/* --- images ----------------------------------------------------------------------------------- */
 static void names__add(struct names *v, char *name)
 {
 	if (v->count == v->room) {
@@ -163,7 +163,7 @@ static char *read_file(const char *path)
 	return text;
 }
 
-/* --- modules ----------------------------------------------------------------------------------- */
+/* --- modules ---------------------------------------------------------------------------------- */
 static CUresult load_data(CUmodule *out, const void *image)
 {
 	struct thread *t = thread__self();
@@ -260,7 +260,7 @@ API(cuModuleGetLoadingMode, int *mode)
 	RET(CU_OK);
 }
 
-/* --- libraries --------------------------------------------------------------------------------- */
+/* --- libraries -------------------------------------------------------------------------------- */
 static CUresult load_library(CUlibrary *out, const char *image)
 {
 	struct names v;

@@ -167,7 +167,7 @@ static void queue__abandon(CUstream s)
 	}
 }
 
-/* --- the device thread ------------------------------------------------------------------------- */
+/* --- the device thread ------------------------------------------------------------------------ */
 static bool host_function_due(CUstream s)
 {
 	struct queue_item *i = s->first;
@@ -251,7 +251,7 @@ static void device_thread__start(void)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* --- what the rest calls, stream locked -------------------------------------------------------- */
+/* --- what the rest calls, stream locked ------------------------------------------------------- */
 struct queue_item *queue__push(CUstream s, enum item_kind kind)
 {
 	struct queue_item *i = calloc(1, sizeof(*i));
@@ -353,7 +353,7 @@ struct mark *queue__mark_event(CUevent e)
 	return NULL;
 }
 
-/* --- entries ----------------------------------------------------------------------------------- */
+/* --- entries ---------------------------------------------------------------------------------- */
 static CUresult memory_op(CUstream handle, bool ptsz, enum item_kind kind, CUdeviceptr address,
 			  unsigned value, unsigned flags)
 {
@@ -420,7 +420,12 @@ static CUresult host_function(CUstream handle, bool ptsz, CUhostFn function, voi
 	return CU_OK;
 }
 
-API(cuLaunchHostFunc, CUstream s, CUhostFn f, void *a) { ENTER(); RET(host_function(s, false, f, a)); }
+API(cuLaunchHostFunc, CUstream s, CUhostFn f, void *a)
+{
+	ENTER();
+	RET(host_function(s, false, f, a));
+}
+
 API(cuLaunchHostFunc_ptsz, CUstream s, CUhostFn f, void *a)
 {
 	ENTER();

@@ -18,7 +18,7 @@
 #define SIM_MAX_STACK 16
 #define SIM_NEVER INT64_MAX		/* a time that is not known yet */
 #define SIM_NONE INT64_MIN		/* a time that there is not */
-#define SIM_PDL_LEAD 1000		/* a dependent launch may begin that long after its forerunner */
+#define SIM_PDL_LEAD 1000		/* from a launch to a dependent one that overlaps it */
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -44,7 +44,7 @@ enum sim_counter {
 	C_NR
 };
 
-/* --- configuration and state of the process (device.c) ----------------------------------------- */
+/* --- configuration and state of the process (device.c) ---------------------------------------- */
 struct sim_device {
 	int state;
 	int pid;
@@ -63,7 +63,7 @@ extern unsigned simcuda_gone;		/* in stubs.S; the magic value once the exit hand
 
 CUresult dev__not_ready(const char *entry);
 CUresult dev__fault(const char *entry);
-void dev__stale(void);			/* with STANDIN_CRASH: what the driver does with a stale handle */
+void dev__stale(void);			/* a stale handle: SIGSEGV with STANDIN_CRASH */
 CUresult dev__sticky_error(void);	/* the error of STANDIN_QUERY_ERROR once it is due */
 void dev__count_launch(void);
 void dev__block_record(void);
@@ -78,7 +78,7 @@ static inline int64_t now_ns(void)
 void sim__sleep_until(int64_t when);
 void sim__nap(void);			/* between two looks at something without a known time */
 
-/* --- slabs (slab.c) ---------------------------------------------------------------------------- */
+/* --- slabs (slab.c) --------------------------------------------------------------------------- */
 struct slab {
 	pthread_mutex_t lock;
 	size_t size;
@@ -88,7 +88,7 @@ struct slab {
 void *slab__get(struct slab *slab);	/* contents: as the last owner left them, at first zero */
 void slab__put(struct slab *slab, void *object);
 
-/* --- threads (thread.c) ------------------------------------------------------------------------ */
+/* --- threads (thread.c) ----------------------------------------------------------------------- */
 struct truth_buffer;
 struct thread {
 	CUcontext stack[SIM_MAX_STACK];
@@ -115,7 +115,7 @@ static inline void count(struct thread *t, enum sim_counter c)
 	__atomic_store_n(&t->count[c], t->count[c] + 1, __ATOMIC_RELAXED);
 }
 
-/* --- contexts (context.c) ---------------------------------------------------------------------- */
+/* --- contexts (context.c) --------------------------------------------------------------------- */
 struct CUctx_st {
 	unsigned magic;
 	unsigned generation;		/* raised by destroy and reset: older objects are dead */
@@ -135,7 +135,7 @@ static inline bool ctx__alive(CUcontext c, unsigned generation)
 }
 CUresult ctx__current(struct thread *t, CUcontext *c);
 
-/* --- streams (stream.c, queue.c) --------------------------------------------------------------- */
+/* --- streams (stream.c, queue.c) -------------------------------------------------------------- */
 enum { STREAM_PLAIN, STREAM_LEGACY, STREAM_PER_THREAD };
 
 struct queue_item;
@@ -150,7 +150,7 @@ struct CUstream_st {
 	pthread_mutex_t *lock;		/* &own or the context's */
 	int64_t end;			/* end of all work whose time is known; SIM_NONE: no work */
 	int64_t pdl_from;		/* start of the last launch, if it is the last thing */
-	CUevent open;			/* recorded after the last work: learn when the next begins */
+	CUevent open;			/* recorded after the last work, wait for the next */
 	int64_t *ring;			/* ends of work that still takes a queue entry */
 	unsigned ring_head, ring_count;
 	struct queue_item *first, **last;	/* work of unknown time */
@@ -179,7 +179,7 @@ void stream__reserve(CUstream s);	/* locks; waits for a free queue entry first *
 void stream__unlock(CUstream s);
 /* All below: lock held. */
 void stream__place(CUstream s, struct work *w, int64_t now);	/* not to begin before now */
-int64_t stream__base(CUstream s);	/* when work that is put in now could begin, not before now */
+int64_t stream__base(CUstream s);	/* end of all that work put in now comes after */
 void stream__close_events(CUstream s, int64_t start);
 void stream__took_entry(CUstream s, int64_t end);
 CUresult stream__wait_done(CUstream s);	/* not locked */
@@ -189,7 +189,8 @@ void ctx__wait_done(CUcontext c);
 /* Work of unknown time: everything behind a wait for a value or a host function. */
 struct truth_line;
 enum item_kind {
-	I_WORK, I_RECORD, I_RECORD_UNTIMED, I_MARK, I_WAIT_MARK, I_WAIT_VALUE, I_WRITE_VALUE, I_HOST,
+	I_WORK, I_RECORD, I_RECORD_UNTIMED, I_MARK, I_WAIT_MARK, I_WAIT_VALUE, I_WRITE_VALUE,
+	I_HOST,
 };
 
 struct mark {				/* a point of one stream that another one waits for */
@@ -216,14 +217,14 @@ struct queue_item {
 struct queue_item *queue__push(CUstream s, enum item_kind kind);
 struct mark *queue__mark(CUstream s);	/* reached when all that is queued now is done */
 void queue__wait_for(CUstream s, struct mark *m);	/* takes over the reference */
-bool queue__holds(CUstream s);		/* is there, or must there be, anything of unknown time before? */
+bool queue__holds(CUstream s);		/* would work put in now come after any of unknown time? */
 bool queue__holds_below(CUstream s);	/* also in the streams that the legacy stream waits for */
 struct mark *queue__mark_event(CUevent e);	/* NULL: its time is known; no lock held */
 void queue__advance(CUstream s);
 struct mark *mark__new(int64_t when);
 void mark__put(struct mark *m);
 
-/* --- events (event.c) -------------------------------------------------------------------------- */
+/* --- events (event.c) ------------------------------------------------------------------------- */
 struct CUevent_st {
 	unsigned magic, flags;
 	CUcontext ctx;
@@ -246,7 +247,7 @@ void event__place(CUevent e, CUstream s, int64_t when, bool idle);	/* stream loc
 void event__unlink(CUevent e);
 void event__set(CUevent e, int64_t when);	/* recorded, by something else than a stream */
 
-/* --- capture (capture.c) ----------------------------------------------------------------------- */
+/* --- capture (capture.c) ---------------------------------------------------------------------- */
 struct capture {
 	struct capture *next;
 	uint64_t id;
@@ -272,10 +273,11 @@ CUresult capture__ctx_waits(CUcontext c);
 CUresult capture__event_used(CUevent e, struct thread *t);
 CUresult capture__record(CUevent e, CUstream s, bool external, bool *done);
 CUresult capture__wait(CUstream s, CUevent e, bool external, bool *done);
-CUresult capture__legacy_used(CUstream s);	/* 906 while a blocking stream captures, which dies */
+/* 906 if it is the legacy stream and a blocking one captures; that capture is dead then. */
+CUresult capture__legacy_used(CUstream s);
 void capture__forget_stream(CUstream s);
 
-/* --- modules (module.c) ------------------------------------------------------------------------ */
+/* --- modules (module.c) ----------------------------------------------------------------------- */
 struct CUfunc_st {
 	unsigned magic, spin;
 	char *name;			/* at +8 as in the driver */
@@ -300,7 +302,7 @@ struct launchable {
 CUresult func__look(CUfunction f, CUcontext c, struct launchable *l);
 int64_t func__length(const struct launchable *l, void **params, void **extra);
 
-/* --- graphs (graph.c) -------------------------------------------------------------------------- */
+/* --- graphs (graph.c) ------------------------------------------------------------------------- */
 struct CUgraphNode_st {
 	unsigned magic;
 	int type;
@@ -327,7 +329,7 @@ CUgraph graph__copy(CUgraph g);
 void graph__free(CUgraph g);
 CUgraphNode graph__add(CUgraph g, int type, const CUgraphNode *deps, size_t count);
 
-/* --- truth, trace, statistics (trace.c) -------------------------------------------------------- */
+/* --- truth, trace, statistics (trace.c) ------------------------------------------------------- */
 struct truth_line {
 	const char *entry;
 	bool kernel;			/* else a graph */
@@ -337,7 +339,7 @@ struct truth_line {
 	CUstream stream;		/* as passed */
 	unsigned ctx_id;
 	int tid;
-	char *owned;			/* name to be freed, where it may go before the line is written */
+	char *owned;			/* the name, if it could go before the line is written */
 };
 extern bool truth_on;
 void trace__open(void);
@@ -352,7 +354,7 @@ void simcuda_log_result(const char *entry, CUresult r);
 void sim__log(const char *text);
 const char *sim__error_name(CUresult r);	/* NULL: none known */
 
-/* --- one entry --------------------------------------------------------------------------------- */
+/* --- one entry -------------------------------------------------------------------------------- */
 /*
  * The work behind the stub of `name`. The check against the prototype matters: the stub passes on
  * registers and stack as the prototype says.

@@ -35,8 +35,13 @@ $(SIM_LIBS): $(B)/%/libcuda.so.1: $(B)/obj/tests/simcuda/stubs-%.o $(SIM_OBJ)
 		-o $@ $^ -ldl -lpthread
 
 simcuda: $(SIM_LIBS)
-# its unit tests open it at run time
-$(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_simcuda*.c)): | $(SIM_LIBS)
+# Its unit tests open it at run time and need nothing of the program.
+SIM_UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_simcuda*.c))
+$(SIM_UNIT): $(B)/tests/%: tests/unit/%.c | $(SIM_LIBS)
+	$(call say,TEST,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -MF $@.d -o $@ $< -ldl -lpthread $(CHECK_LIBS) \
+		$(EXTRA_LDFLAGS)
 
 PROGRAM_SRC := $(filter-out tests/programs/gpu_app.c,$(sort $(wildcard tests/programs/gpu_*.c)))
 PROGRAM_BIN := $(PROGRAM_SRC:tests/programs/%.c=$(B)/programs/%)

@@ -52,7 +52,7 @@ CUstream stream__new(CUcontext c, int kind, unsigned flags)
 	return s;
 }
 
-/* The handle is dead at once; work goes on. One with work of unknown end is kept until it is done. */
+/* The handle is dead at once, work goes on; a stream with work of unknown end is kept till then. */
 void stream__free(CUstream s)
 {
 	bool busy;
@@ -130,7 +130,7 @@ CUresult stream__resolve(struct thread *t, CUstream handle, bool ptsz, CUstream 
 	return r;
 }
 
-/* --- the time line ----------------------------------------------------------------------------- */
+/* --- the time line ---------------------------------------------------------------------------- */
 static void ring__retire(CUstream s, int64_t now)
 {
 	while (s->ring_count && s->ring[s->ring_head] <= now) {
@@ -225,7 +225,7 @@ void stream__place(CUstream s, struct work *w, int64_t now)
 	stream__took_entry(s, w->start);
 }
 
-/* --- waiting ----------------------------------------------------------------------------------- */
+/* --- waiting ---------------------------------------------------------------------------------- */
 bool stream__idle(CUstream s)
 {
 	bool idle;
@@ -281,7 +281,7 @@ void ctx__wait_done(CUcontext c)
 	synced(until);
 }
 
-/* --- entries ----------------------------------------------------------------------------------- */
+/* --- entries ---------------------------------------------------------------------------------- */
 static CUresult create(CUstream *out, unsigned flags, int priority)
 {
 	CUcontext c;
@@ -350,7 +350,7 @@ static CUresult query(CUstream handle, bool ptsz)
 API(cuStreamQuery, CUstream s) { ENTER(); RET(query(s, false)); }
 API(cuStreamQuery_ptsz, CUstream s) { ENTER(); RET(query(s, true)); }
 
-#define ASK(name, type, rule, expression)                                                               \
+#define ASK(name, type, rule, expression)                                                         \
 	API(name, CUstream handle, type *out)                                                     \
 	{                                                                                         \
 		CUstream s;                                                                       \

@@ -65,13 +65,14 @@ static void write_all(int fd, const char *p, size_t n)
 CUresult trace__call(const char *entry, CUresult r)
 {
 	char line[160];
-	int n = snprintf(line, sizeof(line), "%d %d %s %d\n", dev.pid, thread__self()->tid, entry, r);
+	int n = snprintf(line, sizeof(line), "%d %d %s %d\n", dev.pid, thread__self()->tid, entry,
+			 r);
 
 	write_all(trace_fd, line, (size_t)n);
 	return r;
 }
 
-/* --- one line, without stdio: it is on the launch path ------------------------------------------- */
+/* --- one line, without stdio: it is on the launch path ---------------------------------------- */
 static char *put_text(char *p, const char *s)
 {
 	while (*s)
@@ -172,7 +173,7 @@ static char *put_line(char *p, const struct truth_line *l, int64_t start, int64_
 	return p;
 }
 
-/* --- buffers ------------------------------------------------------------------------------------- */
+/* --- buffers ---------------------------------------------------------------------------------- */
 static void buffer__lock(struct truth_buffer *b)
 {
 	while (__atomic_exchange_n(&b->lock, 1, __ATOMIC_ACQUIRE))

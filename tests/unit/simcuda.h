@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * For the tests of the virtual device: cu(NAME) is the entry NAME of the library that device__load()
- * opened. Each case runs in a process of its own, so each may set other variables before it starts
- * the device.
+ * For the tests of the virtual device: cu(NAME) is the entry NAME of the library that
+ * device__load() opened. Each case runs in a process of its own, so each may set other variables
+ * before it starts the device.
  */
 #ifndef TESTS_UNIT_SIMCUDA_H
 #define TESTS_UNIT_SIMCUDA_H

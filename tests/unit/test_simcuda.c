@@ -33,8 +33,9 @@ static const struct shape {
 	{ "cuGraphLaunch_ptsz", 191, "\x0f\x84\x96\0\0\0" },
 	{ "cuLaunchKernelEx", 191, "\x0f\x84\x96\0\0\0" },
 	{ "cuStreamBeginCaptureToGraph", 143, "\x74\x6a" },
-	{ "cuLaunchKernel", 175, "\x0f\x84\x86\0\0\0\x8b\x45\x18\x48\x83\xec\x08\xff\x75\x30\xff\x75\x28"
-				 "\xff\x75\x20\x50\x8b\x45\x10\x50" },
+	{ "cuLaunchKernel", 175,
+	  "\x0f\x84\x86\0\0\0\x8b\x45\x18\x48\x83\xec\x08\xff\x75\x30\xff\x75\x28"
+	  "\xff\x75\x20\x50\x8b\x45\x10\x50" },
 	{ "cuLaunchCooperativeKernel_ptsz", 159,
 	  "\x74\x7a\x8b\x45\x18\xff\x75\x28\xff\x75\x20\x50\x8b\x45\x10\x50" },
 	{ "cuMemsetD8Async", 191, "\x0f\x84\x96\0\0\0\x40\x0f\xb6\xf6" },
@@ -129,8 +130,8 @@ START_TEST(symbols_have_the_drivers_sizes)
 	FILE *fp;
 
 	snprintf(command, sizeof(command),
-		 "readelf -W --dyn-syms '%s/simcuda/libcuda.so.1' | awk '$4 == \"FUNC\" { print $3, $8 }'",
-		 b ? b : "build");
+		 "readelf -W --dyn-syms '%s/simcuda/libcuda.so.1' | "
+		 "awk '$4 == \"FUNC\" { print $3, $8 }'", b ? b : "build");
 	fp = popen(command, "re");
 	while (fgets(line, sizeof(line), fp)) {
 		if (sscanf(line, "%u %127s", &size, name) != 2)
@@ -168,7 +169,7 @@ START_TEST(other_kinds_differ_where_they_should)
 }
 END_TEST
 
-/* --- a swapped slot ---------------------------------------------------------------------------- */
+/* --- a swapped slot --------------------------------------------------------------------------- */
 static __typeof__(&cuLaunchKernel) original;
 static unsigned long hooked;
 static uintptr_t seen[11];
@@ -307,7 +308,7 @@ static void count_log(void *data, int level, char *message, size_t length)
 	logged++;
 }
 
-/* Measured on the driver: any result but 0, 3, 4 and 600; two entries for a kernel's name asked wrongly. */
+/* Measured: any result but 0, 3, 4 and 600; two entries where a kernel is taken for a function. */
 START_TEST(errors_of_calls_are_logged)
 {
 	struct app a;

@@ -92,8 +92,8 @@ static CUresult call_alloc(void)
 }
 
 /*
- * Columns: the capture is GLOBAL, THREAD_LOCAL, RELAXED and the caller another thread in its default
- * mode; the same with the caller in RELAXED mode; the same by the capturing thread itself.
+ * Columns: the capture is GLOBAL, THREAD_LOCAL, RELAXED and the caller another thread in its
+ * default mode; the same with the caller in RELAXED mode; the same by the capturing thread itself.
  */
 #define E900 (CU_CAPTURE_UNSUPPORTED | KILLS)
 static const struct rule {
@@ -207,9 +207,9 @@ START_TEST(rules_hold_in_every_mode)
 			for (int who = OTHER; who <= SAME; who++) {
 				int got = inside(mode, who, r->call);
 
-				ck_assert_msg(got == want[who], "%s, capture mode %d, caller %d: %x "
-					      "instead of %x", r->name, mode, who,
-					      (unsigned)got, (unsigned)want[who]);
+				ck_assert_msg(got == want[who],
+					      "%s, capture mode %d, caller %d: %x not %x", r->name,
+					      mode, who, (unsigned)got, (unsigned)want[who]);
 			}
 		}
 }

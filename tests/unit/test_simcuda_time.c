@@ -99,7 +99,7 @@ START_TEST(elapsed_time_refuses_as_the_driver_does)
 }
 END_TEST
 
-/* --- the device's own account against its events ------------------------------------------------ */
+/* --- the device's own account against its events ---------------------------------------------- */
 struct row {
 	char entry[64], kernel[64], grid[32], block[32], stream[32];
 	unsigned shared, context;
@@ -156,7 +156,8 @@ START_TEST(truth_and_events_agree)
 	ck_assert_int_eq(read_rows(path, rows, N + 1), N);
 	for (int i = 0; i < N; i++) {
 		ck_assert_int_eq(rows[i].end - rows[i].start, i * 37 % 9000);
-		ck_assert(elapsed(e[i][0], e[i][1]) == ms_of((double)(rows[i].end - rows[i].start)));
+		ck_assert(elapsed(e[i][0], e[i][1]) ==
+			  ms_of((double)(rows[i].end - rows[i].start)));
 		ck_assert(!i || rows[i].start >= rows[i - 1].end);
 	}
 	unlink(path);
@@ -182,7 +183,7 @@ START_TEST(streams_are_ordered_as_they_should)
 	ok(cu(cuCtxSynchronize)());
 	ck_assert_int_eq(read_rows(path, r, 6), 6);
 	ck_assert(r[1].start < r[0].end);	/* beside the blocking one */
-	ck_assert(r[2].start >= r[0].end);	/* the legacy stream after it, not after the other */
+	ck_assert(r[2].start >= r[0].end);	/* the legacy stream after that, not the other */
 	ck_assert(r[2].start < r[1].end);
 	ck_assert(r[3].start >= r[2].end && r[4].start >= r[2].end);
 	ck_assert(r[5].start >= r[1].end && r[5].start < r[2].end);
@@ -219,7 +220,7 @@ START_TEST(dependent_launches_overlap_unless_an_event_lies_between)
 }
 END_TEST
 
-/* --- waits and queues -------------------------------------------------------------------------- */
+/* --- waits and queues ------------------------------------------------------------------------- */
 static void *release_later(void *word)
 {
 	usleep(50000);
@@ -317,7 +318,7 @@ START_TEST(a_host_function_runs_in_order)
 }
 END_TEST
 
-/* --- contexts ---------------------------------------------------------------------------------- */
+/* --- contexts --------------------------------------------------------------------------------- */
 START_TEST(what_was_made_in_a_reset_context_is_dead)
 {
 	CUcontext again;
@@ -396,6 +397,7 @@ UNIT_MAIN("simcuda time", a_bracket_is_the_kernels_length, a_bracket_has_the_con
 	  streams_are_ordered_as_they_should,
 	  dependent_launches_overlap_unless_an_event_lies_between,
 	  a_wait_for_a_value_holds_the_stream, a_queue_blocks_at_its_limit,
-	  a_timed_record_takes_an_entry, an_untimed_record_takes_none, a_host_function_runs_in_order,
+	  a_timed_record_takes_an_entry, an_untimed_record_takes_none,
+	  a_host_function_runs_in_order,
 	  what_was_made_in_a_reset_context_is_dead, contexts_are_told_apart,
 	  events_outlive_their_stream)
