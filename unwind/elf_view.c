@@ -31,6 +31,7 @@ struct elf_view {
 	struct elf_part eh_frame;
 	struct elf_part debug_frame;
 	uint32_t clock;
+	struct block *last;	/* the block used last */
 	struct block blocks[NR_BLOCKS];
 };
 
@@ -60,12 +61,16 @@ static int view__block(struct elf_view *view, uint64_t nr, struct block **out)
 	struct block *victim = &view->blocks[0];
 	ssize_t n;
 
+	if (view->last && view->last->len && view->last->nr == nr) {
+		*out = view->last;
+		return 0;
+	}
 	for (size_t i = 0; i < NR_BLOCKS; i++) {
 		struct block *b = &view->blocks[i];
 
 		if (b->len && b->nr == nr) {
 			b->used = ++view->clock;
-			*out = b;
+			*out = view->last = b;
 			return 0;
 		}
 		if (!b->len || (victim->len && b->used < victim->used))
@@ -83,7 +88,7 @@ static int view__block(struct elf_view *view, uint64_t nr, struct block **out)
 	victim->nr = nr;
 	victim->len = (uint32_t)n;
 	victim->used = ++view->clock;
-	*out = victim;
+	*out = view->last = victim;
 	return 0;
 }
 

@@ -200,6 +200,33 @@ static int table__read(struct fde_index *index, uint64_t i, uint64_t *start, uin
 	return 0;
 }
 
+/* Whether all of it is sorted: 1, 0 or a negative errno. Large reads, past the cache. */
+static int table__sorted(struct fde_index *index)
+{
+	const struct table *t = &index->table;
+	uint8_t bytes[16384];
+	uint64_t per_read = sizeof(bytes) / t->entry_size, last = 0;
+
+	for (uint64_t i = 0; i < t->nr; i += per_read) {
+		uint64_t n = t->nr - i < per_read ? t->nr - i : per_read;
+		struct cursor c = cursor__init(bytes, n * t->entry_size, 0);
+		int err = elf_view__read(index->view, t->offset + i * t->entry_size, bytes,
+					 n * t->entry_size);
+
+		if (err)
+			return err;
+		while (cursor__left(&c)) {
+			uint64_t start = cursor__pointer(&c, t->encoding, t->base);
+
+			cursor__skip(&c, t->entry_size / 2);
+			if (start < last)
+				return 0;
+			last = start;
+		}
+	}
+	return 1;
+}
+
 /* Index of the first entry with a start above `vaddr`; -EAGAIN if the table isn't sorted. */
 static int table__search(struct fde_index *index, uint64_t vaddr, uint64_t *first)
 {
@@ -274,16 +301,11 @@ static int table__each(struct fde_index *index, uint64_t lo, uint64_t hi, fde_fn
 
 static int table__check(struct fde_index *index)
 {
-	uint64_t last = 0, start, fde, count = 0;
-	int err;
+	uint64_t count = 0;
+	int err = table__sorted(index);
 
-	for (uint64_t i = 0; i < index->table.nr; i++, last = start) {
-		err = table__read(index, i, &start, &fde);
-		if (err)
-			return err;
-		if (start < last)
-			return index__distrust(index);
-	}
+	if (err <= 0)
+		return err ? err : index__distrust(index);
 	if (index->part.size > CHEAP_COUNT)
 		return 0;
 	err = index__walk(index, &count);

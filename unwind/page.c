@@ -21,8 +21,13 @@ int page__paint(struct page *page, int64_t from, int64_t to, const struct unwind
 	id = rule_set__intern(page->rules, rule);
 	if (id < 0)
 		return id;
+	if (!page->keep) {
+		for (int64_t i = from; i < to; i++)
+			page->rule[i] = (uint16_t)id;
+		return 0;
+	}
 	for (int64_t i = from; i < to; i++)
-		if (!page->keep || page->rule[i] == PAGE_UNCOVERED)
+		if (page->rule[i] == PAGE_UNCOVERED)
 			page->rule[i] = (uint16_t)id;
 	return 0;
 }
@@ -123,15 +128,18 @@ static uint32_t page__run(const struct page *page, uint32_t from, uint32_t to, u
 	return from;
 }
 
+/* Looks at every 16th byte: a longer gap holds one of them. */
 bool page__has_gap(const struct page *page, uint32_t from, uint32_t to)
 {
-	while (from < to) {
-		uint16_t rule = page->rule[from];
-		uint32_t end = page__run(page, from, to, rule);
+	for (uint32_t at = from + PAGE_PADDING; at < to; at += PAGE_PADDING + 1) {
+		uint32_t start = at;
 
-		if (rule == PAGE_UNCOVERED && end - from > PAGE_PADDING)
+		if (page->rule[at] != PAGE_UNCOVERED)
+			continue;
+		while (start > from && page->rule[start - 1] == PAGE_UNCOVERED)
+			start--;
+		if (page__run(page, start, to, PAGE_UNCOVERED) - start > PAGE_PADDING)
 			return true;
-		from = end;
 	}
 	return false;
 }

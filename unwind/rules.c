@@ -24,7 +24,8 @@ static uint64_t rule__hash(const struct unwind_rule *rule)
 	uint64_t w[4];
 
 	memcpy(w, rule, sizeof(w));
-	return hash__mix(w[0] ^ hash__mix(w[1] ^ hash__mix(w[2] ^ hash__mix(w[3] + 1))));
+	return hash__mix(w[0] * 0x9e3779b97f4a7c15ull + w[1] * 0xc2b2ae3d27d4eb4full +
+			 w[2] * 0x165667b19e3779f9ull + w[3] * 0x27d4eb2f165667c5ull);
 }
 
 static uint32_t *set__slot(const struct rule_set *set, const struct unwind_rule *rule)
