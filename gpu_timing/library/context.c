@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <sched.h>
+#include <string.h>
+
+#include "gpu_timing/library/harvest.h"
+#include "gpu_timing/library/library.h"
+#include "gpu_timing/library/segment.h"
+#include "gpu_timing/library/slot.h"
+
+#define DEVICE_NAME_ROOM 256
+#define SUSPEND_WAIT_NS 100000000ull	/* for one driver call of another thread, 0.1 us */
+
+static struct context_table *table(void)
+{
+	return &lib.memory->contexts;
+}
+
+static void push(struct free_list *list, uint32_t bracket)
+{
+	struct bracket *b = context__bracket(bracket);
+	uint64_t top = load_relaxed(&list->top), next;
+
+	do {
+		store_relaxed(&b->next, (uint32_t)top);
+		next = ((top >> 32) + 1) << 32 | bracket;
+	} while (!__atomic_compare_exchange_n(&list->top, &top, next, true, __ATOMIC_RELEASE,
+					      __ATOMIC_RELAXED));
+}
+
+static uint32_t pop(struct free_list *list)
+{
+	uint64_t top = load_acquire(&list->top), next;
+
+	do {
+		if (!(uint32_t)top)
+			return 0;
+		next = ((top >> 32) + 1) << 32 |
+		       load_relaxed(&context__bracket((uint32_t)top)->next);
+	} while (!__atomic_compare_exchange_n(&list->top, &top, next, true, __ATOMIC_ACQUIRE,
+					      __ATOMIC_ACQUIRE));
+	return (uint32_t)top;
+}
+
+struct bracket *context__bracket(uint32_t bracket)
+{
+	return &table()->brackets[bracket - 1];
+}
+
+uint32_t context__number(const struct context *c)
+{
+	return (uint32_t)(c - table()->contexts) + 1;
+}
+
+struct context *context__at(uint32_t number)
+{
+	return &table()->contexts[number - 1];
+}
+
+static struct context *find(uint64_t handle, uint32_t to)
+{
+	for (uint32_t i = 0; i < to; i++)
+		if (load_acquire(&table()->contexts[i].handle) == handle)
+			return &table()->contexts[i];
+	return NULL;
+}
+
+static struct context *make(uint64_t handle)
+{
+	for (uint32_t i = 0; i < MAX_CONTEXTS; i++) {
+		struct context *c = &table()->contexts[i], *other;
+		uint32_t nr = load_relaxed(&table()->nr_contexts);
+		uint64_t expected = 0;
+
+		if (!__atomic_compare_exchange_n(&c->handle, &expected, handle, false,
+						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		while (nr <= i && !__atomic_compare_exchange_n(&table()->nr_contexts, &nr, i + 1,
+							       true, __ATOMIC_RELEASE,
+							       __ATOMIC_RELAXED))
+			;
+		other = find(handle, i);
+		if (other) {
+			store_release(&c->handle, 0ull);
+			return other;
+		}
+		c->device = -1;
+		c->nr_brackets = 0;
+		c->serial = __atomic_add_fetch(&table()->next_serial, 1, __ATOMIC_RELAXED);
+		store_release(&c->state, CONTEXT_LIVE);
+		return c;
+	}
+	return NULL;
+}
+
+struct context *context__get(CUcontext handle)
+{
+	struct context *c = NULL;
+
+	if (handle) {
+		c = find((uint64_t)handle, load_acquire(&table()->nr_contexts));
+		if (unlikely(!c))
+			c = make((uint64_t)handle);
+	}
+	/* Another thread is a few instructions before the end of make(). */
+	for (int i = 0; c && load_acquire(&c->state) == CONTEXT_FREE; i++) {
+		if (i == 1000)
+			return NULL;
+		__builtin_ia32_pause();
+	}
+	return c;
+}
+
+static void send_device(CUdevice device)
+{
+	struct channel_device rec = { .device = device };
+	char name[DEVICE_NAME_ROOM] = "";
+	int version = 0;
+
+	if (device < 0 || device >= MAX_DEVICES ||
+	    load_acquire(&table()->devices_sent) & 1ull << device)
+		return;
+	if (lib.driver.device_name(name, sizeof(name) - 1, device))
+		name[0] = '\0';
+	lib.driver.version(&version);
+	rec.version = (uint32_t)version;
+	rec.len = (uint32_t)strnlen(name, sizeof(name));
+	if (ring__put(lib.segment, CHANNEL_DEVICE, &rec, sizeof(rec), name, rec.len))
+		__atomic_add_fetch(&lib.segment->lost_devices, 1, __ATOMIC_RELAXED);
+	__atomic_or_fetch(&table()->devices_sent, 1ull << device, __ATOMIC_RELEASE);
+}
+
+/* c is current: learn its device and make some brackets. */
+static void fill(struct context *c, uint32_t serial)
+{
+	CUdevice device;
+
+	if (load_relaxed(&c->device) < 0) {
+		if (lib.driver.ctx_get_device(&device))
+			return;
+		send_device(device);
+		store_relaxed(&c->device, device);
+		slot__check();
+	}
+	for (int i = 0; i < FILL_BRACKETS; i++) {
+		uint32_t bracket = 0;
+		struct bracket *b;
+
+		if (__atomic_add_fetch(&c->nr_brackets, 1, __ATOMIC_RELAXED) <= MAX_CONTEXT_BRACKETS)
+			bracket = pop(&table()->free);
+		else
+			goto full;
+		if (!bracket) {
+			bracket = __atomic_add_fetch(&table()->nr_brackets, 1, __ATOMIC_RELAXED);
+			if (bracket > MAX_BRACKETS) {
+				__atomic_sub_fetch(&table()->nr_brackets, 1, __ATOMIC_RELAXED);
+				goto full;
+			}
+		}
+		b = context__bracket(bracket);
+		b->context = context__number(c);
+		b->serial = serial;
+		if (lib.driver.event_create(&b->begin, CU_EVENT_DEFAULT) ||
+		    lib.driver.event_create(&b->end, CU_EVENT_DEFAULT)) {
+			push(&table()->free, bracket);
+			goto full;
+		}
+		push(&c->pool, bracket);
+		continue;
+full:
+		__atomic_sub_fetch(&c->nr_brackets, 1, __ATOMIC_RELAXED);
+		return;
+	}
+}
+
+/* One whose events are of this life of the context: its address may have been used before. */
+static uint32_t pop_valid(struct context *c, uint32_t serial)
+{
+	uint32_t bracket;
+
+	while ((bracket = pop(&c->pool))) {
+		if (likely(context__bracket(bracket)->serial == serial))
+			break;
+		push(&table()->free, bracket);
+	}
+	return bracket;
+}
+
+uint32_t context__take(struct context *c, uint32_t serial, enum launch_cause *cause)
+{
+	uint32_t state = load_acquire(&c->state), bracket;
+	CUcontext current = NULL;
+
+	if (state != CONTEXT_LIVE || load_relaxed(&c->serial) != serial) {
+		*cause = state == CONTEXT_ERROR ? CAUSE_CONTEXT_ERROR : CAUSE_CONTEXT_GONE;
+		return 0;
+	}
+	bracket = pop_valid(c, serial);
+	if (likely(bracket))
+		return bracket;
+	/* Events are made in the current context, so only there. */
+	if (lib.driver.ctx_get_current(&current) || (uint64_t)current != c->handle) {
+		*cause = CAUSE_OTHER_CONTEXT;
+		return 0;
+	}
+	fill(c, serial);
+	bracket = pop_valid(c, serial);
+	if (!bracket)
+		*cause = CAUSE_POOL_EMPTY;
+	return bracket;
+}
+
+void context__give(uint32_t bracket, bool forget)
+{
+	struct bracket *b = context__bracket(bracket);
+	struct context *c = context__at(b->context);
+
+	if (forget || load_acquire(&c->serial) != b->serial) {
+		b->begin = b->end = NULL;
+		push(&table()->free, bracket);
+	} else {
+		push(&c->pool, bracket);
+	}
+}
+
+void context__fail(struct context *c, uint32_t serial, enum launch_cause cause, CUresult error)
+{
+	uint32_t live = CONTEXT_LIVE;
+
+	if (load_relaxed(&c->serial) != serial || load_relaxed(&c->state) != CONTEXT_LIVE)
+		return;
+	store_relaxed(&c->cause, (uint32_t)cause);
+	store_relaxed(&c->error, (uint32_t)error);
+	__atomic_compare_exchange_n(&c->state, &live, CONTEXT_ERROR, false, __ATOMIC_RELEASE,
+				    __ATOMIC_RELAXED);
+}
+
+struct suspend {
+	const struct context *context;
+	uint64_t deadline;
+};
+
+static bool belongs(const struct stream *s, const struct context *c)
+{
+	return load_acquire(&s->context) == context__number(c) &&
+	       load_relaxed(&s->serial) == load_relaxed(&c->serial);
+}
+
+static void suspend_stream(struct stream *s, void *ctx)
+{
+	struct suspend *suspend = ctx;
+
+	if (!belongs(s, suspend->context))
+		return;
+	/* The one wait there is: for a driver call that another thread makes on these events. */
+	while (!stream__try_lock(s, STREAM_SUSPENDED)) {
+		if (clock__ns() > suspend->deadline)
+			return;
+		sched_yield();
+	}
+	harvest__locked(s, true);
+}
+
+struct context *context__suspend(CUcontext handle)
+{
+	struct context *c = NULL;
+	struct suspend suspend;
+	uint32_t state;
+
+	if (handle)
+		c = find((uint64_t)handle, load_acquire(&table()->nr_contexts));
+	if (!c)
+		return NULL;
+	state = load_acquire(&c->state);
+	if (state == CONTEXT_FREE || state == CONTEXT_SUSPENDED ||
+	    !__atomic_compare_exchange_n(&c->state, &state, CONTEXT_SUSPENDED, false,
+					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		return NULL;
+	c->before = state;
+	suspend.context = c;
+	suspend.deadline = clock__ns() + SUSPEND_WAIT_NS;
+	stream__each(suspend_stream, &suspend);
+	return c;
+}
+
+static void resume_stream(struct stream *s, void *ctx)
+{
+	if (belongs(s, ctx) && load_relaxed(&s->lock) == STREAM_SUSPENDED)
+		stream__unlock(s);
+}
+
+void context__resume(struct context *c)
+{
+	if (!c)
+		return;
+	stream__each(resume_stream, c);
+	store_release(&c->state, c->before);
+}
+
+static void forget_stream(struct stream *s, void *ctx)
+{
+	if (!belongs(s, ctx))
+		return;
+	if (load_relaxed(&s->lock) == STREAM_SUSPENDED || stream__try_lock(s, STREAM_SUSPENDED)) {
+		harvest__give_up(s, CAUSE_CONTEXT_GONE, CUDA_SUCCESS);
+		stream__unlock(s);
+	}
+	stream__retire_at(s);
+}
+
+static void forget(struct context *c)
+{
+	uint32_t bracket;
+
+	stream__each(forget_stream, c);
+	for (int i = 0; i < MAX_DEVICES; i++)
+		if (load_relaxed(&table()->primary[i]) == c->handle)
+			store_relaxed(&table()->primary[i], 0ull);
+	/* From here on a bracket that comes back goes to the common list. */
+	__atomic_store_n(&c->serial, 0u, __ATOMIC_SEQ_CST);
+	while ((bracket = pop(&c->pool)))
+		context__give(bracket, true);
+	store_release(&c->state, CONTEXT_FREE);
+	store_release(&c->handle, 0ull);
+}
+
+void context__forget(CUcontext handle)
+{
+	struct context *c = NULL;
+
+	if (handle)
+		c = find((uint64_t)handle, load_acquire(&table()->nr_contexts));
+	if (c && load_acquire(&c->state) != CONTEXT_FREE)
+		forget(c);
+}
+
+void context__forget_device(CUdevice device)
+{
+	uint32_t nr = load_acquire(&table()->nr_contexts);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		struct context *c = &table()->contexts[i];
+
+		if (load_acquire(&c->state) != CONTEXT_FREE && load_relaxed(&c->device) == device)
+			forget(c);
+	}
+}
+
+void context__note_primary(CUdevice device, CUcontext handle)
+{
+	if (device >= 0 && device < MAX_DEVICES)
+		store_relaxed(&table()->primary[device], (uint64_t)handle);
+}
+
+CUcontext context__primary(CUdevice device)
+{
+	if (device < 0 || device >= MAX_DEVICES)
+		return NULL;
+	return (CUcontext)load_relaxed(&table()->primary[device]);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Contexts, and brackets: pairs of events that belong to one. Events are made in the thread that
+ * launches, while its own context is current, a few at a time, and used again; they are never
+ * destroyed by us. When their context goes they are forgotten.
+ */
+#ifndef LIBRARY_CONTEXT_H
+#define LIBRARY_CONTEXT_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpu_timing/channel.h"
+#include "gpu_timing/cuda_types.h"
+
+#define MAX_CONTEXTS 64
+#define MAX_BRACKETS 16384
+#define MAX_CONTEXT_BRACKETS 4096
+#define MAX_DEVICES 64
+#define FILL_BRACKETS 16
+
+struct thread;
+
+struct bracket {
+	CUevent begin, end;
+	uint32_t next;		/* in a free list: number + 1 */
+	uint32_t context;	/* number + 1 of the context that the events belong to */
+	uint32_t serial;	/* of that context */
+	uint32_t name;
+	uint64_t launch;
+	uint64_t function;
+	uint64_t stream;
+	uint32_t weight;
+	uint16_t entry;
+	uint16_t flags;
+	uint16_t load;
+	uint16_t reserved;
+	int32_t device;
+};
+
+/* A list of numbers + 1 that many threads push to and pop from; the high half counts changes. */
+struct free_list {
+	uint64_t top;
+};
+
+enum context_state {
+	CONTEXT_FREE = 0,
+	CONTEXT_LIVE = 1,
+	CONTEXT_SUSPENDED = 2,	/* a call that may destroy it is under way */
+	CONTEXT_ERROR = 3,	/* every call in it fails */
+};
+
+struct context {
+	uint64_t handle;
+	uint32_t state;		/* enum context_state */
+	uint32_t serial;	/* never used twice; 0: free */
+	int32_t device;		/* -1: not known yet */
+	uint32_t cause;		/* of what is given up in CONTEXT_ERROR */
+	uint32_t nr_brackets;
+	uint32_t error;		/* CUresult behind CONTEXT_ERROR */
+	uint32_t before;	/* state before CONTEXT_SUSPENDED */
+	struct free_list pool;
+} __attribute__((aligned(64)));
+
+struct context_table {
+	uint32_t nr_contexts;	/* elements ever used */
+	uint32_t next_serial;
+	uint64_t devices_sent;	/* bit set */
+	uint64_t primary[MAX_DEVICES];	/* handles of primary contexts, where seen */
+	struct context contexts[MAX_CONTEXTS];
+	struct free_list free;
+	uint32_t nr_brackets;	/* ever used */
+	struct bracket brackets[MAX_BRACKETS];
+};
+
+/* The element for a handle, made if need be; NULL: the table is full. */
+struct context *context__get(CUcontext handle);
+uint32_t context__number(const struct context *c);	/* + 1 */
+struct context *context__at(uint32_t number);		/* of the same */
+
+/*
+ * A bracket of c as it was with that serial: its number + 1, or 0 with *cause. Makes some if there
+ * are none and c is current.
+ */
+uint32_t context__take(struct context *c, uint32_t serial, enum launch_cause *cause);
+struct bracket *context__bracket(uint32_t bracket);
+/* Back to the pool of its context, or, if that is gone or `forget` is set, without its events. */
+void context__give(uint32_t bracket, bool forget);
+
+/* Nothing works in it any more: what is under way there is given up. */
+void context__fail(struct context *c, uint32_t serial, enum launch_cause cause, CUresult error);
+
+/*
+ * Around a call that may destroy a context: `suspend` stops harvesting there and takes what is
+ * complete; then either `resume`, or `forget` gives up the rest, events and all. NULL: not ours,
+ * or suspended by somebody else already; both others take that.
+ */
+struct context *context__suspend(CUcontext handle);
+void context__resume(struct context *c);
+void context__forget(CUcontext handle);
+/* The same for every context of a device whose primary one was not seen. */
+void context__forget_device(CUdevice device);
+
+void context__note_primary(CUdevice device, CUcontext handle);
+CUcontext context__primary(CUdevice device);	/* NULL: not seen */
+
+#endif

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "gpu_timing/library/harvest.h"
+
+#include <limits.h>
+#include <time.h>
+
+#include "gpu_timing/library/library.h"
+#include "gpu_timing/library/segment.h"
+
+#define MAX_MS 9007199254.0f	/* 2^53 ns */
+
+static void report(const struct bracket *b, enum launch_cause cause, CUresult error, float ms)
+{
+	struct channel_result result = {
+		.launch = b->launch,
+		.function = b->function,
+		.stream = b->stream,
+		.name = b->name,
+		.context = b->serial,
+		.device = b->device,
+		.launches = 1,
+		.weight = b->weight,
+		.entry = b->entry,
+		.flags = b->flags,
+		.cause = (uint16_t)cause,
+		.load = b->load,
+		.error = (uint32_t)error,
+	};
+
+	/* Written so that a NaN fails too. */
+	if (cause == CAUSE_NONE) {
+		if (ms >= 0 && ms < MAX_MS)
+			result.duration = (uint64_t)((double)ms * 1e6 + 0.5);
+		else
+			result.cause = CAUSE_BAD_TIME;
+	}
+	segment__result(thread__self(), &result);
+}
+
+/* What an error of the elapsed call means. *forget: the events are of no more use. */
+static enum launch_cause meaning(const struct bracket *b, CUresult r, bool *forget)
+{
+	struct context *c = context__at(b->context);
+	enum launch_cause cause = CAUSE_CONTEXT_ERROR;
+
+	*forget = true;
+	switch (r) {
+	case CUDA_ERROR_INVALID_HANDLE:
+		return CAUSE_RECORD_FAILED;
+	case CUDA_ERROR_NOT_INITIALIZED:
+	case CUDA_ERROR_DEINITIALIZED:
+		cause = CAUSE_NO_END;
+		break;
+	case CUDA_ERROR_INVALID_CONTEXT:
+	case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+		cause = CAUSE_CONTEXT_GONE;
+		break;
+	default:
+		break;
+	}
+	context__fail(c, b->serial, cause, r);
+	return cause;
+}
+
+/* False: the oldest bracket is still under way, or there is none. */
+static bool take_oldest(struct stream *s, bool suspended)
+{
+	uint32_t *place = &s->pending[s->tail % STREAM_RING], bracket = load_acquire(place);
+	enum launch_cause cause = CAUSE_NONE;
+	CUresult r = CUDA_SUCCESS;
+	const struct context *c;
+	struct bracket *b;
+	bool forget = false;
+	uint32_t state;
+	float ms = 0;
+
+	if (!bracket)
+		return false;
+	b = context__bracket(bracket);
+	c = context__at(b->context);
+	state = __atomic_load_n(&c->state, __ATOMIC_SEQ_CST);
+	if (state == CONTEXT_SUSPENDED) {
+		if (!suspended)
+			return false;
+		state = c->before;
+	}
+	if (load_acquire(&c->serial) != b->serial || state == CONTEXT_FREE) {
+		cause = CAUSE_CONTEXT_GONE;
+		forget = true;
+	} else if (state == CONTEXT_ERROR) {
+		cause = load_relaxed(&c->cause);
+		r = load_relaxed(&c->error);
+		forget = true;
+	} else {
+		r = lib.driver.elapsed(&ms, b->begin, b->end);
+		if (r == CUDA_ERROR_NOT_READY)
+			return false;
+		if (r)
+			cause = meaning(b, r, &forget);
+	}
+	report(b, cause, r, ms);
+	store_relaxed(place, 0u);
+	s->tail++;
+	context__give(bracket, forget);
+	__atomic_sub_fetch(&s->outstanding, 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+void harvest__locked(struct stream *s, bool suspended)
+{
+	while (take_oldest(s, suspended))
+		;
+}
+
+void harvest__own(struct stream *s, unsigned int max)
+{
+	if (!stream__try_lock(s, STREAM_HARVESTED))
+		return;
+	while (max-- && take_oldest(s, false))
+		;
+	stream__unlock(s);
+}
+
+void harvest__give_up(struct stream *s, enum launch_cause cause, CUresult error)
+{
+	uint32_t *place, bracket;
+
+	while (place = &s->pending[s->tail % STREAM_RING], bracket = load_acquire(place)) {
+		report(context__bracket(bracket), cause, error, 0);
+		store_relaxed(place, 0u);
+		s->tail++;
+		context__give(bracket, true);
+		__atomic_sub_fetch(&s->outstanding, 1, __ATOMIC_RELEASE);
+	}
+}
+
+void harvest__last(struct stream *s)
+{
+	/* Whoever holds the lock is at the same work, so a few tries are enough. */
+	for (int i = 0; i < 100; i++) {
+		if (stream__try_lock(s, STREAM_HARVESTED)) {
+			harvest__give_up(s, CAUSE_NO_END, CUDA_SUCCESS);
+			stream__unlock(s);
+			return;
+		}
+		__builtin_ia32_pause();
+	}
+}
+
+uint64_t clock__ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}

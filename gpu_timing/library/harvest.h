@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Reading brackets back, with cuEventElapsedTime alone: it is cheap, says "not ready" where the end
+ * is still to come, and is harmless in every capture mode. The launching thread does most of it;
+ * the library's own thread takes the tails and watches the collector.
+ */
+#ifndef LIBRARY_HARVEST_H
+#define LIBRARY_HARVEST_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpu_timing/channel.h"
+#include "gpu_timing/cuda_types.h"
+
+struct stream;
+
+/* Reports what is complete, oldest first; the caller holds the stream's lock. */
+void harvest__locked(struct stream *s, bool suspended);
+/* The same, at most max, if nobody else is at it. */
+void harvest__own(struct stream *s, unsigned int max);
+/* Reports all that is published with a cause; the caller holds the lock. */
+void harvest__give_up(struct stream *s, enum launch_cause cause, CUresult error);
+/* After the end of harvesting: whatever is still there has no end. */
+void harvest__last(struct stream *s);
+
+/* Starts the thread, which waits for harvest__go. 0 or negative errno. */
+int harvest__start(void);
+void harvest__go(bool armed);
+void harvest__at_exit(void);
+
+#endif

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The library's own thread, and the two ends: on the collector's behalf, and at exit. */
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpu_timing/library/harvest.h"
+#include "gpu_timing/library/library.h"
+#include "gpu_timing/library/slot.h"
+
+#define MS 1000000ull
+#define SILENCE_NS (2000 * MS)
+#define ARRIVAL_NS (5000 * MS)
+#define TICK_UNDER_WAY_NS (10 * MS)
+#define TICK_IDLE_NS (50 * MS)
+#define TICK_BEFORE_NS (250 * MS)
+#define EXIT_WAIT_NS (100 * MS)
+#define STOP_WAIT_NS (200 * MS)
+#define STACK_SIZE (256u << 10)
+
+enum go { WAIT = 0, GO = 1, DROP = 2 };
+
+static uint32_t go;
+static uint32_t retiring;	/* set by the one who ends it all */
+
+static void harvest_stream(struct stream *s, void *ctx)
+{
+	uint64_t *outstanding = ctx;
+
+	if (load_acquire(&s->outstanding))
+		harvest__own(s, STREAM_RING);
+	*outstanding += load_acquire(&s->outstanding);
+	stream__free_if_done(s);
+}
+
+/* Brackets still under way. */
+static uint64_t harvest_all(void)
+{
+	uint64_t outstanding = 0;
+
+	stream__each(harvest_stream, &outstanding);
+	return outstanding;
+}
+
+static void last_of_stream(struct stream *s, void *ctx)
+{
+	(void)ctx;
+	if (load_acquire(&s->outstanding))
+		harvest__last(s);
+}
+
+static void sleep_ns(uint64_t ns)
+{
+	struct timespec t = { .tv_sec = (time_t)(ns / 1000000000ull),
+			      .tv_nsec = (long)(ns % 1000000000ull) };
+
+	nanosleep(&t, NULL);
+}
+
+static void harvest_until(uint64_t wait)
+{
+	uint64_t deadline = clock__ns() + wait;
+
+	while (harvest_all() && clock__ns() < deadline)
+		sleep_ns(MS / 5);
+}
+
+static bool retire_first(void)
+{
+	return !__atomic_exchange_n(&retiring, 1u, __ATOMIC_ACQ_REL);
+}
+
+static void finish(enum channel_reason reason)
+{
+	stream__each(last_of_stream, NULL);
+	store_relaxed(&lib.segment->reason, (uint32_t)reason);
+	store_release(&lib.segment->state, CHANNEL_PASSIVE);
+}
+
+/* Nobody listens any more, or the collector has had enough: the program as it was before. */
+static void retire(enum channel_reason reason)
+{
+	if (!retire_first())
+		return;
+	__atomic_store_n(&lib.memory->guard.active, 0u, __ATOMIC_SEQ_CST);
+	slot__restore();
+	if (reason == REASON_STOPPED)
+		harvest_until(STOP_WAIT_NS);
+	finish(reason);
+}
+
+void harvest__at_exit(void)
+{
+	/* A forked child has inherited the handler. */
+	if (!load_relaxed(&lib.memory->guard.owner) || !retire_first())
+		return;
+	harvest_until(EXIT_WAIT_NS);
+	__atomic_store_n(&lib.memory->guard.active, 0u, __ATOMIC_SEQ_CST);
+	finish(REASON_EXIT);
+}
+
+struct life {
+	uint64_t beat;		/* last value seen */
+	uint64_t silent;	/* ns without a new one */
+	uint64_t last;
+};
+
+/*
+ * The collector's clock may be another (time namespaces), and both sides may have been stopped
+ * together: so only changes count, and a long gap between two looks counts as one short one.
+ */
+static enum channel_reason look_for_life(struct life *life)
+{
+	uint64_t beat = load_acquire(&lib.segment->heartbeat), now = clock__ns();
+	uint64_t gap = now - life->last;
+
+	life->last = now;
+	if (load_acquire(&lib.segment->command) == CHANNEL_STOP)
+		return REASON_STOPPED;
+	if (beat != life->beat) {
+		life->beat = beat;
+		life->silent = 0;
+		return REASON_NONE;
+	}
+	life->silent += gap < 2 * TICK_BEFORE_NS ? gap : 2 * TICK_BEFORE_NS;
+	if (!beat)
+		return life->silent > ARRIVAL_NS ? REASON_NO_COLLECTOR : REASON_NONE;
+	return life->silent > SILENCE_NS ? REASON_SILENT : REASON_NONE;
+}
+
+static void wait_for_wake(uint32_t seen, uint64_t ns)
+{
+	struct timespec t = { .tv_nsec = (long)ns };
+
+	if (syscall(SYS_futex, &lib.segment->wake, FUTEX_WAIT, seen, &t, NULL, 0) &&
+	    errno != ETIMEDOUT && errno != EAGAIN && errno != EINTR)
+		sleep_ns(ns);
+}
+
+static void *keep(void *arg)
+{
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	struct life life = { .last = clock__ns() };
+	uint64_t tick = TICK_BEFORE_NS;
+	bool relaxed = false;
+	uint32_t what, seen;
+
+	(void)arg;
+	prctl(PR_SET_NAME, "gpucollect");
+	while ((what = load_acquire(&go)) == WAIT)
+		syscall(SYS_futex, &go, FUTEX_WAIT_PRIVATE, WAIT, NULL, NULL, 0);
+	while (what == GO && load_acquire(&lib.memory->guard.active)) {
+		enum channel_reason reason = look_for_life(&life);
+
+		seen = load_acquire(&lib.segment->wake);
+		if (reason) {
+			retire(reason);
+			break;
+		}
+		/* No call into the driver before the program itself has launched. */
+		if (load_acquire(&lib.segment->state) == CHANNEL_RUNNING) {
+			if (!relaxed)
+				lib.driver.exchange_mode(&mode);
+			relaxed = true;
+			tick = harvest_all() ? TICK_UNDER_WAY_NS : TICK_IDLE_NS;
+			thread__reclaim();
+		}
+		if (load_acquire(&lib.segment->command) != CHANNEL_STOP)
+			wait_for_wake(seen, tick);
+	}
+	return NULL;
+}
+
+int harvest__start(void)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	pthread_t thread;
+	int err;
+
+	err = pthread_attr_init(&attr);
+	if (err)
+		return -err;
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	/* The program's signals are the program's: this thread must never take one. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&thread, &attr, keep, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return -err;
+}
+
+void harvest__go(bool armed)
+{
+	store_release(&go, armed ? GO : DROP);
+	syscall(SYS_futex, &go, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}

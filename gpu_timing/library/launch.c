@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "gpu_timing/library/launch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "gpu_timing/library/harvest.h"
+#include "gpu_timing/library/segment.h"
+
+/* From how many brackets under way the launching thread harvests its own stream. */
+#define HARVEST_FROM 32
+#define HARVEST_AT_ONCE 4
+
+static bool is_default(CUstream stream)
+{
+	return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+}
+
+/*
+ * May a record be put into this stream at all? Asked in this order: without a current context the
+ * calls about default streams fail, and a failure leaves a line in the driver's error log; a
+ * record in the legacy stream while another stream captures would destroy that capture, asking
+ * whether it captures does not.
+ */
+static enum launch_cause find_stream(struct call *call)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+	struct channel_launch *l = &call->t->launch;
+	struct context *current = NULL;
+	CUcontext handle = NULL;
+
+	if (is_default(call->stream)) {
+		if (lib.driver.ctx_get_current(&handle) || !handle)
+			return CAUSE_OTHER_CONTEXT;
+	}
+	call->error = lib.driver.stream_is_capturing(call->stream, &status);
+	if (call->error) {
+		l->flags |= LAUNCH_STREAM_UNKNOWN;
+		return CAUSE_CAPTURED;
+	}
+	if (status != CU_STREAM_CAPTURE_STATUS_NONE) {
+		l->flags |= LAUNCH_CAPTURED;
+		return CAUSE_CAPTURED;
+	}
+	if (handle) {
+		current = context__get(handle);
+		if (!current)
+			return CAUSE_OTHER_CONTEXT;
+	}
+	call->t->stream = stream__get(call->stream, current, call->t);
+	return call->t->stream ? CAUSE_NONE : CAUSE_NO_STREAM;
+}
+
+static enum launch_cause take_bracket(struct call *call)
+{
+	struct thread *t = call->t;
+	struct stream *s = t->stream;
+	enum launch_cause cause = CAUSE_OTHER_CONTEXT;
+	uint32_t pdl = load_relaxed(&s->pdl);
+
+	if (t->launch.flags & LAUNCH_PDL) {
+		store_relaxed(&s->pdl, (uint32_t)STREAM_PDL_QUIET);
+		return CAUSE_PDL;
+	}
+	if (pdl) {
+		store_relaxed(&s->pdl, pdl - 1);
+		return CAUSE_PDL;
+	}
+	call->context = stream__context(s);
+	if (!call->context)
+		return CAUSE_OTHER_CONTEXT;
+	if (!stream__admit(s, t, &call->weight))
+		return CAUSE_OUTSTANDING;
+	t->bracket = context__take(call->context, load_relaxed(&s->serial), &cause);
+	if (!t->bracket) {
+		__atomic_sub_fetch(&s->outstanding, 1, __ATOMIC_RELAXED);
+		return cause;
+	}
+	thread__count(t, brackets);
+	t->launch.flags |= LAUNCH_TIMED;
+	return CAUSE_NONE;
+}
+
+static void give_back(struct thread *t, bool forget)
+{
+	context__give(t->bracket, forget);
+	t->bracket = 0;
+	__atomic_sub_fetch(&t->stream->outstanding, 1, __ATOMIC_RELAXED);
+}
+
+static void fire(struct thread *t)
+{
+	t->launch.id = ++t->next_id;
+	t->launch.weight = 1;
+	thread__count(t, probes);
+	/* The id stays in the thread's memory: the probe must see all stores before it. */
+	__asm__ volatile("" ::: "memory");
+	if (load_relaxed(&lib.segment->site) == SITE_NOP5)
+		gpucollect_site_nop5(t->launch.id, &t->launch);
+	else
+		gpucollect_site_nop1(t->launch.id, &t->launch);
+}
+
+void launch__begin(struct call *call, CUstream stream)
+{
+	struct thread *t = call->t;
+	int saved = errno;
+
+	call->stream = stream;
+	call->context = NULL;
+	call->weight = 1;
+	call->error = CUDA_SUCCESS;
+	if (!stream && t->launch.flags & LAUNCH_PTSZ)
+		call->stream = CU_STREAM_PER_THREAD;
+	call->cause = find_stream(call);
+	if (!call->cause)
+		call->cause = take_bracket(call);
+	fire(t);
+
+	if (t->stream) {
+		call->alone = !__atomic_fetch_add(&t->stream->active, 1, __ATOMIC_ACQ_REL);
+		t->entered = 1;
+		call->seq = __atomic_add_fetch(&t->stream->seq, 1, __ATOMIC_ACQ_REL);
+	}
+	if (t->bracket) {
+		call->error = lib.driver.event_record(context__bracket(t->bracket)->begin,
+						      call->stream);
+		if (call->error)
+			call->cause = CAUSE_RECORD_FAILED;
+	}
+	errno = saved;
+}
+
+static void report(struct call *call, uint32_t name)
+{
+	struct thread *t = call->t;
+	struct channel_result result = {
+		.launch = t->launch.id,
+		.function = t->launch.function,
+		.stream = t->launch.stream,
+		.name = name,
+		.device = -1,
+		.launches = 1,
+		.weight = 1,
+		.entry = t->launch.entry,
+		.flags = t->launch.flags & (uint16_t)~LAUNCH_TIMED,
+		.cause = (uint16_t)call->cause,
+		.error = (uint32_t)call->error,
+	};
+
+	if (call->context) {
+		result.context = load_relaxed(&call->context->serial);
+		result.device = load_relaxed(&call->context->device);
+	}
+	segment__result(t, &result);
+	t->launch.id = 0;
+}
+
+/* The end is recorded at once after the launch; all else can wait. */
+static void record_end(struct call *call)
+{
+	struct thread *t = call->t;
+	struct bracket *b = context__bracket(t->bracket);
+	CUresult r;
+	float ms;
+
+	r = lib.driver.event_record(b->end, call->stream);
+	if (r) {
+		call->cause = CAUSE_RECORD_FAILED;
+		call->error = r;
+		return;
+	}
+	if (!call->alone || load_acquire(&t->stream->seq) != call->seq)
+		call->cause = CAUSE_DISTURBED;
+	b->load = LOAD_UNKNOWN;
+	if (lib.driver.cheap_elapsed) {
+		r = lib.driver.elapsed(&ms, b->begin, b->begin);
+		if (!r)
+			b->load = LOAD_IDLE;
+		else if (r == CUDA_ERROR_NOT_READY)
+			b->load = LOAD_BUSY;
+	}
+}
+
+static void publish(struct call *call, uint32_t name)
+{
+	struct thread *t = call->t;
+	struct bracket *b = context__bracket(t->bracket);
+	struct stream *s = t->stream;
+	uint32_t bracket = t->bracket, outstanding;
+
+	b->launch = t->launch.id;
+	b->function = t->launch.function;
+	b->stream = t->launch.stream;
+	b->name = name;
+	b->weight = call->weight;
+	b->entry = t->launch.entry;
+	b->flags = t->launch.flags;
+	b->device = load_relaxed(&call->context->device);
+	t->launch.id = 0;
+	t->bracket = 0;
+	stream__publish(s, bracket);
+	outstanding = load_relaxed(&s->outstanding);
+	if (outstanding >= (lib.driver.cheap_elapsed ? HARVEST_FROM : CHANNEL_MAX_OUTSTANDING))
+		harvest__own(s, HARVEST_AT_ONCE);
+	/* What is published after the last harvest would never be reported. */
+	if (unlikely(!load_acquire(&lib.memory->guard.active)))
+		harvest__last(s);
+}
+
+static void first_success(void)
+{
+	uint32_t armed = CHANNEL_ARMED;
+
+	/* Only handlers registered after cuInit still find a driver that works. */
+	if (__atomic_compare_exchange_n(&lib.segment->state, &armed, CHANNEL_RUNNING, false,
+					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		atexit(harvest__at_exit);
+}
+
+void launch__end(struct call *call, CUresult result)
+{
+	struct thread *t = call->t;
+	int saved = errno;
+	uint32_t name = 0;
+
+	/* Forked inside the driver's call (from a signal handler): all of this is the parent's. */
+	if (unlikely(!load_relaxed(&lib.memory->guard.owner)))
+		return;
+	if (result) {
+		call->cause = CAUSE_LAUNCH_FAILED;
+		call->error = result;
+		t->launch.flags |= LAUNCH_FAILED;
+	} else if (t->bracket && !call->cause) {
+		record_end(call);
+	}
+	if (t->entered) {
+		t->entered = 0;
+		__atomic_sub_fetch(&t->stream->active, 1, __ATOMIC_ACQ_REL);
+	}
+	if (!result) {
+		if (unlikely(load_relaxed(&lib.segment->state) == CHANNEL_ARMED))
+			first_success();
+		if (!(t->launch.flags & LAUNCH_GRAPH))
+			name = name__find(t, t->launch.function);
+	}
+	if (!call->cause) {
+		publish(call, name);
+	} else {
+		if (t->bracket)
+			give_back(t, false);
+		report(call, name);
+	}
+	t->stream = NULL;
+	launch__leave(call);
+	errno = saved;
+}
+
+void launch__only_seen(struct call *call, CUresult result)
+{
+	struct thread *t = call->t;
+	int saved = errno;
+
+	call->context = NULL;
+	call->cause = result ? CAUSE_LAUNCH_FAILED : CAUSE_ENTRY;
+	call->error = result;
+	fire(t);
+	report(call, result ? 0 : name__find(t, t->launch.function));
+	errno = saved;
+}
+
+void launch__leave(struct call *call)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	call->t->frame = NULL;
+}
+
+void launch__abandon(struct thread *t)
+{
+	struct call call = { .t = t, .cause = CAUSE_NO_END };
+
+	if (t->entered)
+		__atomic_sub_fetch(&t->stream->active, 1, __ATOMIC_RELAXED);
+	t->entered = 0;
+	if (t->bracket)
+		give_back(t, true);
+	t->stream = NULL;
+	if (t->launch.id)
+		report(&call, 0);
+	t->frame = NULL;
+}

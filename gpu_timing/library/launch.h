@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What every launch hook does around the driver's own function:
+ *
+ *	struct call call;
+ *
+ *	if (!launch__enter(&call, entry))
+ *		return original(…);
+ *	fill in call.t->launch: function, stream, shape, flags
+ *	launch__begin(&call, stream);
+ *	result = original(…);
+ *	launch__end(&call, result);
+ */
+#ifndef LIBRARY_LAUNCH_H
+#define LIBRARY_LAUNCH_H
+
+#include <string.h>
+
+#include "gpu_timing/library/library.h"
+
+struct call {
+	struct thread *t;
+	struct context *context;	/* of the bracket */
+	CUstream stream;		/* as given to the driver's calls */
+	uint32_t seq;			/* of the stream, when this launch began in it */
+	uint32_t weight;
+	bool alone;			/* no other launch was under way in the stream */
+	enum launch_cause cause;
+	CUresult error;
+};
+
+void launch__begin(struct call *call, CUstream stream);
+void launch__end(struct call *call, CUresult result);
+/* A probe and a RESULT for one launch that is never bracketed, after the driver has taken it. */
+void launch__only_seen(struct call *call, CUresult result);
+void launch__leave(struct call *call);
+/* A hook was left by a jump out of a signal handler: gives back what it held. */
+void launch__abandon(struct thread *t);
+
+/*
+ * Counts the launch. False: nothing more to do than to call the driver. The frame tells nesting:
+ * a launch from deeper in the same stack (our own calls into the driver, a signal handler) isn't
+ * counted twice, one from further up means that the hook was left by a jump.
+ */
+static inline bool launch__enter(struct call *call, enum launch_entry entry)
+{
+	struct memory *m = lib.memory;
+	void *frame = __builtin_frame_address(0);
+	struct thread *t;
+
+	if (unlikely(!load_relaxed(&m->guard.active)))
+		return false;
+	t = thread__self();
+	if (unlikely(!t)) {
+		thread__count_shared(offsetof(struct channel_thread, launches) +
+				     entry * sizeof(uint64_t));
+		return false;
+	}
+	if (unlikely(t->frame)) {
+		if ((uintptr_t)frame < (uintptr_t)t->frame) {
+			thread__count(t, nested);
+			return false;
+		}
+		launch__abandon(t);
+	}
+	thread__count(t, launches[entry]);
+	if (load_relaxed(&lib.segment->site) == SITE_NONE)
+		return false;
+	t->frame = frame;
+	call->t = t;
+	t->launch.entry = (uint16_t)entry;
+	return true;
+}
+
+#endif

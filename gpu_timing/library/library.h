@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The guest library's state. All of it was allocated before the first launch: a sealed segment
+ * that the collector sees too (channel.h) and one private mapping, struct memory. The private one
+ * is wiped in a forked child, so that a child reads `active` as 0 and every hook passes through:
+ * that is the whole fork handling, and it needs no handler.
+ *
+ * Rules on the launch path: no malloc, no stdio, no lock that another thread could hold across a
+ * driver call, errno as the driver left it.
+ */
+#ifndef LIBRARY_LIBRARY_H
+#define LIBRARY_LIBRARY_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpu_timing/channel.h"
+#include "gpu_timing/library/context.h"
+#include "gpu_timing/library/driver.h"
+#include "gpu_timing/library/names.h"
+#include "gpu_timing/library/stream.h"
+#include "gpu_timing/library/thread.h"
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define load_relaxed(p) __atomic_load_n(p, __ATOMIC_RELAXED)
+#define load_acquire(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define store_relaxed(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
+
+struct guard {
+	uint32_t owner;		/* 1 in the process that was injected, 0 in a forked child */
+	uint32_t active;	/* 1 while hooks do more than pass through */
+};
+
+struct memory {
+	struct guard guard __attribute__((aligned(4096)));
+	struct thread_table threads __attribute__((aligned(4096)));
+	struct context_table contexts __attribute__((aligned(4096)));
+	struct stream_table streams __attribute__((aligned(4096)));
+	struct name_table names __attribute__((aligned(4096)));
+};
+
+struct library {
+	struct memory *memory;
+	struct channel_segment *segment;
+	struct driver driver;
+	/* What the slots held before us: set before a hook can be called, never changed after. */
+	void *original[NR_CHANNEL_SLOTS];
+};
+
+extern struct library lib __attribute__((visibility("hidden")));
+
+/* site.S; the contract is in channel.h. */
+void gpucollect_site_nop1(uint64_t id, const void *launch);
+void gpucollect_site_nop5(uint64_t id, const void *launch);
+
+uint64_t clock__ns(void);	/* CLOCK_MONOTONIC */
+
+/* The hook for a slot (hooks.c, upkeep.c). */
+void *hook__of(uint32_t slot);
+void *hook__launch(uint32_t slot);
+void *hook__upkeep(uint32_t slot);
+
+#endif

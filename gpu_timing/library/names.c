@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <string.h>
+
+#include "gpu_timing/library/library.h"
+#include "gpu_timing/library/segment.h"
+
+static struct name_table *table(void)
+{
+	return &lib.memory->names;
+}
+
+static uint64_t mix(uint64_t x)
+{
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ull;
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ull;
+	return x ^ x >> 32;
+}
+
+static uint64_t hash_of(const char *text, size_t len, enum channel_name_status status)
+{
+	uint64_t h = mix((uint64_t)status << 32 | len), word;
+
+	for (; len >= sizeof(word); text += sizeof(word), len -= sizeof(word)) {
+		memcpy(&word, text, sizeof(word));
+		h = mix(h ^ word);
+	}
+	word = 0;
+	memcpy(&word, text, len);
+	return mix(h ^ word);
+}
+
+/* NULL: no room near its place. */
+static struct name_entry *entry_of(uint64_t function)
+{
+	uint64_t at = mix(function);
+
+	for (uint64_t i = 0; i < NAME_PROBES; i++) {
+		struct name_entry *e = &table()->entries[(at + i) % MAX_NAMES];
+		uint64_t here = load_relaxed(&e->function);
+
+		if (likely(here == function))
+			return e;
+		if (!here && __atomic_compare_exchange_n(&e->function, &here, function, false,
+							 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return e;
+		if (here == function)
+			return e;
+	}
+	return NULL;
+}
+
+static CUresult ask(enum handle_kind kind, uint64_t function, const char **name)
+{
+	if (kind == HANDLE_FUNCTION)
+		return lib.driver.func_name ?
+			       lib.driver.func_name(name, (CUfunction)function) :
+			       CUDA_ERROR_INVALID_HANDLE;
+	return lib.driver.kernel_name ? lib.driver.kernel_name(name, (CUkernel)function) :
+					CUDA_ERROR_INVALID_HANDLE;
+}
+
+/*
+ * A handle may be of either kind, and asking for the wrong one leaves a line in the driver's error
+ * log, which the program may read: so the kind that it was last, or was made as, comes first.
+ */
+static enum channel_name_status resolve(struct name_entry *e, uint64_t function,
+					const char **name, size_t *len)
+{
+	enum handle_kind first = load_relaxed(&e->kind), second;
+
+	if (first == HANDLE_UNKNOWN)
+		first = HANDLE_KERNEL;
+	second = first == HANDLE_KERNEL ? HANDLE_FUNCTION : HANDLE_KERNEL;
+	*name = NULL;
+	*len = 0;
+	if (!ask(first, function, name)) {
+		store_relaxed(&e->kind, (uint32_t)first);
+	} else {
+		*name = NULL;
+		if (ask(second, function, name)) {
+			*name = NULL;
+			return NAME_ERROR;
+		}
+		store_relaxed(&e->kind, (uint32_t)second);
+	}
+	if (!*name)
+		return NAME_NULL;
+	*len = strnlen(*name, CHANNEL_MAX_NAME + 1);
+	if (*len <= CHANNEL_MAX_NAME)
+		return NAME_KNOWN;
+	*len = CHANNEL_MAX_NAME;
+	return NAME_CUT;
+}
+
+static uint32_t send(uint64_t function, enum channel_name_status status,
+		     const char *name, size_t len)
+{
+	struct channel_name rec = {
+		.function = function,
+		.generation = __atomic_add_fetch(&table()->generation, 1, __ATOMIC_RELAXED),
+		.len = (uint32_t)len,
+		.status = status,
+	};
+
+	if (!ring__put(lib.segment, CHANNEL_NAME, &rec, sizeof(rec), name, len))
+		return rec.generation;
+	__atomic_add_fetch(&lib.segment->lost_names, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+uint32_t name__find(struct thread *t, uint64_t function)
+{
+	uint32_t epoch = load_acquire(&table()->epoch), generation;
+	struct name_entry *e;
+	enum channel_name_status status;
+	uint64_t state, hash;
+	const char *name;
+	size_t len;
+
+	if (!function)
+		return 0;
+	e = entry_of(function);
+	if (!e) {
+		thread__count(t, names_lost);
+		return 0;
+	}
+	state = load_acquire(&e->state);
+	generation = (uint32_t)(state >> 32);
+	if (likely((uint32_t)state == epoch))
+		return generation;
+
+	status = resolve(e, function, &name, &len);
+	hash = hash_of(name ? name : "", len, status);
+	/* The check holds hash and generation together, whoever else may write either. */
+	if (!generation || (load_acquire(&e->check) ^ mix(generation)) != hash) {
+		generation = send(function, status, name, len);
+		if (!generation)
+			return 0;	/* asked again at the next launch */
+		store_release(&e->check, hash ^ mix(generation));
+	}
+	store_release(&e->state, (uint64_t)generation << 32 | epoch);
+	return generation;
+}
+
+void name__note(uint64_t function, enum handle_kind kind)
+{
+	struct name_entry *e = function ? entry_of(function) : NULL;
+
+	if (e)
+		store_relaxed(&e->kind, (uint32_t)kind);
+}
+
+void name__forget_all(void)
+{
+	__atomic_add_fetch(&table()->epoch, 1, __ATOMIC_SEQ_CST);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which name a kernel's handle stands for. A handle is asked for its name after its first
+ * successful launch, and again after anything was unloaded, since handles come again; a NAME
+ * record is sent only where the name is new for that handle.
+ */
+#ifndef LIBRARY_NAMES_H
+#define LIBRARY_NAMES_H
+
+#include <linux/types.h>
+#include <stdint.h>
+
+#define MAX_NAMES 65536
+#define NAME_PROBES 64
+
+struct thread;
+
+enum handle_kind {
+	HANDLE_UNKNOWN = 0,
+	HANDLE_FUNCTION = 1,	/* CUfunction */
+	HANDLE_KERNEL = 2,	/* CUkernel */
+};
+
+struct name_entry {
+	uint64_t function;	/* 0: free */
+	uint64_t state;		/* generation << 32 | epoch in which it was asked */
+	uint64_t check;		/* hash of the name, mixed with the generation */
+	uint32_t kind;		/* enum handle_kind, as last seen */
+	uint32_t reserved;
+};
+
+struct name_table {
+	uint32_t epoch;		/* from 1; raised when anything is unloaded */
+	uint32_t generation;	/* of the last NAME */
+	struct name_entry entries[MAX_NAMES];
+};
+
+/* The generation that holds for a handle that has just been launched; 0: none. */
+uint32_t name__find(struct thread *t, uint64_t function);
+void name__note(uint64_t function, enum handle_kind kind);
+/* Before an unload: all that was asked so far must be asked again. */
+void name__forget_all(void);
+
+#endif

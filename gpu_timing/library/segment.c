@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "gpu_timing/library/segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "gpu_timing/library/library.h"
+
+#define RING_MASK ((uint64_t)CHANNEL_RING_SIZE - 1)
+#define FAR_DESCRIPTOR 500
+
+/* Programs count on getting the lowest free numbers in the order in which they open things. */
+static int move_away(int fd)
+{
+	struct rlimit limit;
+	rlim_t to = FAR_DESCRIPTOR;
+	int far;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return fd;
+	if (to + 64 > limit.rlim_cur)
+		to = limit.rlim_cur - limit.rlim_cur / 4;
+	far = fcntl(fd, F_DUPFD_CLOEXEC, (int)to);
+	if (far < 0)
+		return fd;
+	close(fd);
+	return far;
+}
+
+int segment__create(struct channel_segment **segment)
+{
+	int fd = (int)syscall(SYS_memfd_create, "gpucollect", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct channel_segment *seg;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	fd = move_away(fd);
+	if (ftruncate(fd, CHANNEL_SIZE) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+		err = -errno;
+		goto fail;
+	}
+	seg = mmap(NULL, CHANNEL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (seg == MAP_FAILED) {
+		err = -errno;
+		goto fail;
+	}
+	seg->abi = CHANNEL_ABI;
+	seg->size = CHANNEL_SIZE;
+	seg->site = SITE_NOP1;
+	seg->nr_threads = 1;
+	*segment = seg;
+	return fd;
+fail:
+	close(fd);
+	return err;
+}
+
+void segment__publish(struct channel_segment *seg, enum channel_state state)
+{
+	store_relaxed(&seg->state, (uint32_t)state);
+	store_release(&seg->magic, CHANNEL_MAGIC);
+}
+
+/* size bytes of the ring in one piece, or NULL. The position is a multiple of 8. */
+static uint8_t *reserve(struct channel_segment *seg, uint64_t size)
+{
+	uint64_t head = load_relaxed(&seg->head), need, room, used;
+
+	do {
+		/* Acquire: the consumer zeroes what it read before it moves the tail. */
+		used = head - load_acquire(&seg->tail);
+		room = CHANNEL_RING_SIZE - (head & RING_MASK);
+		need = size <= room ? size : room + size;
+		if (used > CHANNEL_RING_SIZE || CHANNEL_RING_SIZE - used < need)
+			return NULL;
+	} while (!__atomic_compare_exchange_n(&seg->head, &head, head + need, true,
+					      __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+	if (need != size) {
+		struct channel_head pad = { .size = (uint32_t)room, .type = CHANNEL_PAD };
+		uint64_t word;
+
+		memcpy(&word, &pad, sizeof(word));
+		store_release((uint64_t *)(seg->ring + (head & RING_MASK)), word);
+		head += room;
+	}
+	return seg->ring + (head & RING_MASK);
+}
+
+int ring__put(struct channel_segment *seg, enum channel_type type, void *record, size_t fixed,
+	      const void *text, size_t len)
+{
+	size_t size = (fixed + len + 7) & ~(size_t)7;
+	struct channel_head head = { .size = (uint32_t)size, .type = (uint16_t)type };
+	uint8_t *at = reserve(seg, size);
+	uint64_t word;
+
+	if (!at)
+		return -ENOSPC;
+	memcpy(at + sizeof(head), (const uint8_t *)record + sizeof(head), fixed - sizeof(head));
+	if (len)
+		memcpy(at + fixed, text, len);
+	memcpy(&word, &head, sizeof(word));
+	store_release((uint64_t *)at, word);
+	return 0;
+}
+
+void segment__result(struct thread *t, struct channel_result *result)
+{
+	thread__count(t, results[result->cause]);
+	if (ring__put(lib.segment, CHANNEL_RESULT, result, sizeof(*result), NULL, 0))
+		__atomic_add_fetch(&lib.segment->lost_results, 1, __ATOMIC_RELAXED);
+}

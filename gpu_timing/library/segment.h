@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The library's end of the channel: the sealed segment and the records put into its ring. */
+#ifndef LIBRARY_SEGMENT_H
+#define LIBRARY_SEGMENT_H
+
+#include <linux/types.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpu_timing/channel.h"
+
+struct thread;
+
+/*
+ * Makes the segment, sealed, at a descriptor far from the program's own. The descriptor or a
+ * negative errno. The magic is not written yet: segment__publish does that.
+ */
+int segment__create(struct channel_segment **segment);
+void segment__publish(struct channel_segment *segment, enum channel_state state);
+
+/*
+ * Copies a record into the ring: `fixed` bytes at `record`, whose head is filled in, then `len` at
+ * `text`. -ENOSPC: full. Many may call it at once, in any thread, also from signal handlers.
+ */
+int ring__put(struct channel_segment *segment, enum channel_type type, void *record, size_t fixed,
+	      const void *text, size_t len);
+
+/* One RESULT; counts it, for t where there is one, and its loss. head is filled in. */
+void segment__result(struct thread *t, struct channel_result *result);
+
+#endif

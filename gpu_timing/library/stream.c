@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "gpu_timing/library/library.h"
+
+/* keys[]: 0 free, 1 retired, else a handle or a name of our own for a default stream. */
+#define KEY_RETIRED 1ull
+#define KEY_DEFAULT (1ull << 63)
+#define KEY_LEGACY 1ull
+#define KEY_PER_THREAD 2ull
+
+#define MAX_SHIFT 4		/* a stream holds less than 16 * CHANNEL_MAX_OUTSTANDING entries */
+#define SHIFT_UP_AFTER 64
+#define SHIFT_DOWN_AFTER 256
+
+static struct stream_table *table(void)
+{
+	return &lib.memory->streams;
+}
+
+static uint64_t key_of(CUstream handle, const struct context *current, const struct thread *t)
+{
+	uint64_t index;
+
+	if (handle && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD)
+		return (uint64_t)handle;
+	if (!current)
+		return 0;
+	if (handle != CU_STREAM_PER_THREAD)
+		return KEY_DEFAULT | (uint64_t)current->serial << 20 | KEY_LEGACY;
+	index = (uint64_t)(t - lib.memory->threads.threads);
+	return KEY_DEFAULT | (uint64_t)current->serial << 20 | index << 4 | KEY_PER_THREAD;
+}
+
+static uint32_t first_way(uint64_t key)
+{
+	key ^= key >> 32;
+	key *= 0x9e3779b97f4a7c15ull;
+	return (uint32_t)(key >> 40) % STREAM_SETS * STREAM_WAYS;
+}
+
+static struct stream *find(uint64_t key, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++)
+		if (load_acquire(&table()->keys[i]) == key)
+			return &table()->streams[i];
+	return NULL;
+}
+
+static void release(struct stream *s)
+{
+	uint32_t i = (uint32_t)(s - table()->streams);
+
+	s->context = s->serial = s->pdl = s->shift = s->since = 0;
+	__atomic_and_fetch(&table()->used[i / 64], ~(1ull << i % 64), __ATOMIC_RELAXED);
+	store_relaxed(&s->dead, 0u);
+	store_release(&table()->keys[i], 0ull);
+}
+
+static struct stream *insert(uint64_t key, uint32_t from)
+{
+	for (uint32_t i = from; i < from + STREAM_WAYS; i++) {
+		struct stream *s = &table()->streams[i], *other;
+		uint64_t expected = 0;
+
+		if (!__atomic_compare_exchange_n(&table()->keys[i], &expected, key, false,
+						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		/* Somebody may have put the same one in before it. */
+		other = find(key, from, i);
+		if (other) {
+			release(s);
+			return other;
+		}
+		__atomic_or_fetch(&table()->used[i / 64], 1ull << i % 64, __ATOMIC_RELEASE);
+		return s;
+	}
+	return NULL;
+}
+
+static void ask_context(struct stream *s, CUstream handle, uint64_t key, struct context *current)
+{
+	CUcontext ctx;
+
+	if (!(key & KEY_DEFAULT)) {
+		/* Never asked of the legacy stream: that destroys captures. */
+		current = lib.driver.stream_get_ctx(handle, &ctx) ? NULL : context__get(ctx);
+	}
+	if (current)
+		store_relaxed(&s->serial, current->serial);
+	store_release(&s->context, current ? context__number(current) : STREAM_NO_CONTEXT);
+}
+
+struct stream *stream__get(CUstream handle, struct context *current, const struct thread *t)
+{
+	uint64_t key = key_of(handle, current, t);
+	uint32_t from = first_way(key);
+	struct stream *s;
+
+	if (key <= KEY_RETIRED)
+		return NULL;
+	s = find(key, from, from + STREAM_WAYS);
+	if (unlikely(!s))
+		s = insert(key, from);
+	if (s && unlikely(!load_acquire(&s->context)))
+		ask_context(s, handle, key, current);
+	return s;
+}
+
+struct context *stream__context(const struct stream *s)
+{
+	uint32_t number = load_acquire(&s->context);
+	struct context *c;
+
+	if (!number || number == STREAM_NO_CONTEXT)
+		return NULL;
+	c = context__at(number);
+	return load_relaxed(&c->serial) == load_relaxed(&s->serial) ? c : NULL;
+}
+
+static void change_shift(struct stream *s, uint32_t shift)
+{
+	store_relaxed(&s->shift, shift);
+	store_relaxed(&s->since, 0u);
+}
+
+bool stream__admit(struct stream *s, struct thread *t, uint32_t *weight)
+{
+	uint32_t shift = load_relaxed(&s->shift), since = load_relaxed(&s->since) + 1, out;
+
+	/*
+	 * Where a program runs far ahead of the device, the cap would let the first launches of
+	 * every burst be timed and never the last ones: so then only a random share is, over all
+	 * of it.
+	 */
+	store_relaxed(&s->since, since);
+	if (shift && since > SHIFT_DOWN_AFTER &&
+	    load_relaxed(&s->outstanding) < CHANNEL_MAX_OUTSTANDING / 8)
+		change_shift(s, --shift);
+	if (shift && thread__random(t) >> (64 - shift))
+		return false;
+	out = __atomic_add_fetch(&s->outstanding, 1, __ATOMIC_RELAXED);
+	if (out <= CHANNEL_MAX_OUTSTANDING) {
+		*weight = 1u << shift;
+		return true;
+	}
+	__atomic_sub_fetch(&s->outstanding, 1, __ATOMIC_RELAXED);
+	if (shift < MAX_SHIFT && since > SHIFT_UP_AFTER)
+		change_shift(s, shift + 1);
+	return false;
+}
+
+void stream__publish(struct stream *s, uint32_t bracket)
+{
+	uint32_t at = __atomic_fetch_add(&s->head, 1, __ATOMIC_RELAXED);
+
+	store_release(&s->pending[at % STREAM_RING], bracket);
+}
+
+void stream__retire_at(struct stream *s)
+{
+	uint32_t i = (uint32_t)(s - table()->streams);
+
+	store_release(&table()->keys[i], KEY_RETIRED);
+	store_release(&s->dead, 1u);
+	stream__free_if_done(s);
+}
+
+void stream__retire(CUstream handle)
+{
+	uint64_t key = key_of(handle, NULL, NULL);
+	uint32_t from = first_way(key);
+	struct stream *s;
+
+	if (key <= KEY_RETIRED)
+		return;
+	while ((s = find(key, from, from + STREAM_WAYS)))
+		stream__retire_at(s);
+}
+
+void stream__free_if_done(struct stream *s)
+{
+	uint32_t expected = 1;
+
+	if (load_acquire(&s->dead) != 1 || load_acquire(&s->outstanding) ||
+	    load_acquire(&s->active) || load_acquire(&s->lock))
+		return;
+	if (__atomic_compare_exchange_n(&s->dead, &expected, 2, false, __ATOMIC_ACQUIRE,
+					__ATOMIC_RELAXED))
+		release(s);
+}
+
+void stream__each(void (*fn)(struct stream *s, void *ctx), void *ctx)
+{
+	for (uint32_t w = 0; w < MAX_STREAMS / 64; w++) {
+		uint64_t bits = load_acquire(&table()->used[w]);
+
+		for (; bits; bits &= bits - 1)
+			fn(&table()->streams[w * 64 + (uint32_t)__builtin_ctzll(bits)], ctx);
+	}
+}
+
+bool stream__try_lock(struct stream *s, enum stream_lock as)
+{
+	uint32_t expected = STREAM_UNLOCKED;
+
+	return !load_relaxed(&s->lock) &&
+	       __atomic_compare_exchange_n(&s->lock, &expected, (uint32_t)as, false,
+					   __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+void stream__unlock(struct stream *s)
+{
+	store_release(&s->lock, STREAM_UNLOCKED);
+}

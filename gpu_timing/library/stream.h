@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What is known of each stream: its context, who works in it, and the brackets under way, oldest
+ * first. Found by handle in a table of small sets, without locks.
+ */
+#ifndef LIBRARY_STREAM_H
+#define LIBRARY_STREAM_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpu_timing/channel.h"
+#include "gpu_timing/cuda_types.h"
+
+#define STREAM_SETS 512
+#define STREAM_WAYS 16
+#define MAX_STREAMS (STREAM_SETS * STREAM_WAYS)
+#define STREAM_RING 128		/* a power of two above CHANNEL_MAX_OUTSTANDING */
+/*
+ * After a programmatic dependent launch a record behind the launch before the next one would
+ * destroy their overlap, and the next one can't be foreseen: so many launches of the stream stay
+ * without a bracket.
+ */
+#define STREAM_PDL_QUIET 1024
+
+struct context;
+struct thread;
+
+struct stream {
+	uint32_t context;	/* number + 1 of its context; 0: not asked yet */
+	uint32_t serial;	/* of that context */
+	uint32_t active;	/* launches under way in it */
+	uint32_t seq;		/* launches ever begun in it */
+	uint32_t pdl;		/* launches still to stay without a bracket */
+	uint32_t outstanding;	/* brackets taken and not yet reported */
+	uint32_t shift;		/* one launch of 2^shift is timed */
+	uint32_t since;		/* launches since shift changed */
+	uint32_t dead;		/* destroyed: freed when nothing is outstanding */
+	uint32_t lock;		/* of tail: tried, never waited for on the launch path */
+	uint32_t tail;
+	uint32_t head;
+	uint32_t pending[STREAM_RING];	/* number + 1 of a bracket; 0: not published yet */
+} __attribute__((aligned(64)));
+
+struct stream_table {
+	uint64_t used[MAX_STREAMS / 64];	/* bit set */
+	uint64_t keys[MAX_STREAMS];		/* 0: free */
+	struct stream streams[MAX_STREAMS];
+};
+
+#define STREAM_NO_CONTEXT (~0u)	/* in `context`: the driver would not tell */
+
+enum stream_lock {
+	STREAM_UNLOCKED = 0,
+	STREAM_HARVESTED = 1,
+	STREAM_SUSPENDED = 2,	/* held across a call that may destroy its context */
+};
+
+/*
+ * The element of a stream, made if need be; NULL: no room. Default streams (NULL, 1, 2) are those
+ * of `current`, CU_STREAM_PER_THREAD also of t; `current` isn't needed for others.
+ */
+struct stream *stream__get(CUstream handle, struct context *current, const struct thread *t);
+/* Its context, as long as that lives, else NULL. */
+struct context *stream__context(const struct stream *s);
+
+/* One more bracket? If yes it counts as outstanding, and *weight is set. */
+bool stream__admit(struct stream *s, struct thread *t, uint32_t *weight);
+void stream__publish(struct stream *s, uint32_t bracket);
+
+/* Before the driver destroys it: its handle may come again at once. */
+void stream__retire(CUstream handle);
+void stream__retire_at(struct stream *s);
+/* Frees a retired one in which nothing is under way any more. */
+void stream__free_if_done(struct stream *s);
+
+void stream__each(void (*fn)(struct stream *s, void *ctx), void *ctx);
+
+bool stream__try_lock(struct stream *s, enum stream_lock as);
+void stream__unlock(struct stream *s);
+
+#endif

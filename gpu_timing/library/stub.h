@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The driver's exported entries are stubs: they compare a word with a magic value (equal once the
+ * driver has shut down) and call, or jump, through an 8-byte slot of its data. Two shapes are
+ * known; anything else is refused. Read in libcuda 580.159.04: all 671 entries with a slot have the
+ * first shape. A pure function, so that it can be tested byte by byte.
+ */
+#ifndef LIBRARY_STUB_H
+#define LIBRARY_STUB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define STUB_GONE 0x321cba00u	/* what the word holds after the driver's exit handler */
+#define STUB_MAX_SIZE 512
+
+struct stub {
+	uint64_t gone;		/* address of that word */
+	uint64_t slot;		/* address of the slot */
+};
+
+/*
+ * code: the size bytes of an entry that lies at address `at` and takes `stack_args` arguments on
+ * the stack. 0, or -ENOEXEC: not exactly one of the known shapes, or the slot's callee would not
+ * get the entry's own arguments in their order.
+ */
+int stub__decode(const uint8_t *code, size_t size, uint64_t at, unsigned int stack_args,
+		 struct stub *stub);
+
+#endif

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "gpu_timing/library/launch.h"
+#include "gpu_timing/library/library.h"
+
+__thread struct thread *thread_self __attribute__((visibility("hidden")));
+
+void thread__init(void)
+{
+	struct thread_table *table = &lib.memory->threads;
+
+	/* Pointers are set when an element is first used: untouched ones cost no memory. */
+	table->free = CHANNEL_THREADS - 1;
+	table->hint = 1;
+}
+
+/* Ids start at the element's number, so that no two threads ever make the same. */
+static void prepare(struct thread *t, uint32_t index)
+{
+	uint32_t nr = load_relaxed(&lib.segment->nr_threads);
+
+	t->counters = &lib.segment->threads[index];
+	if (!t->next_id)
+		t->next_id = (uint64_t)index << 40;
+	t->random = t->next_id + clock__ns();
+	t->frame = NULL;
+	while (nr <= index && !__atomic_compare_exchange_n(&lib.segment->nr_threads, &nr,
+							   index + 1, true, __ATOMIC_RELEASE,
+							   __ATOMIC_RELAXED))
+		;
+	store_relaxed(&t->counters->tid, t->tid);
+	store_relaxed(&t->counters->in_use, 1u);
+}
+
+static struct thread *take_free(uint32_t tid)
+{
+	struct thread_table *table = &lib.memory->threads;
+	uint32_t start = load_relaxed(&table->hint);
+
+	for (uint32_t i = 0; i < CHANNEL_THREADS - 1; i++) {
+		uint32_t index = 1 + (start + i - 1) % (CHANNEL_THREADS - 1);
+		struct thread *t = &table->threads[index];
+		uint32_t expected = 0;
+
+		if (load_relaxed(&t->tid) ||
+		    !__atomic_compare_exchange_n(&t->tid, &expected, tid, false, __ATOMIC_ACQUIRE,
+						 __ATOMIC_RELAXED))
+			continue;
+		__atomic_sub_fetch(&table->free, 1, __ATOMIC_RELAXED);
+		store_relaxed(&table->hint, 1 + index % (CHANNEL_THREADS - 1));
+		prepare(t, index);
+		return t;
+	}
+	return NULL;
+}
+
+struct thread *thread__find(void)
+{
+	int saved = errno;
+	struct thread *t = NULL;
+
+	/* The shared count takes those that come while all are taken. */
+	if (load_relaxed(&lib.memory->threads.free))
+		t = take_free((uint32_t)syscall(SYS_gettid));
+	if (t && thread_self) {
+		/* A signal handler launched meanwhile and found its own. */
+		store_release(&t->tid, 0u);
+		__atomic_add_fetch(&lib.memory->threads.free, 1, __ATOMIC_RELAXED);
+		t = thread_self;
+	}
+	thread_self = t;
+	errno = saved;
+	return t;
+}
+
+void thread__reclaim(void)
+{
+	struct thread_table *table = &lib.memory->threads;
+	pid_t pid = getpid();
+
+	/* tgkill is a call that a filter may forbid, so it is made only where it is needed. */
+	if (load_relaxed(&table->free) > CHANNEL_THREADS / 4 ||
+	    load_relaxed(&lib.segment->confined))
+		return;
+	for (uint32_t i = 1; i < CHANNEL_THREADS; i++) {
+		struct thread *t = &table->threads[i];
+		uint32_t tid = load_acquire(&t->tid);
+
+		if (!tid || !syscall(SYS_tgkill, pid, tid, 0) || errno != ESRCH)
+			continue;
+		if (t->frame)
+			launch__abandon(t);
+		store_relaxed(&t->counters->in_use, 0u);
+		store_release(&t->tid, 0u);
+		__atomic_add_fetch(&table->free, 1, __ATOMIC_RELAXED);
+	}
+}
+
+void thread__count_shared(size_t offset)
+{
+	char *shared = (char *)&lib.segment->threads[0];
+
+	__atomic_add_fetch((uint64_t *)(shared + offset), 1, __ATOMIC_RELAXED);
+}
+
+uint64_t thread__random(struct thread *t)
+{
+	/* xorshift64*: the choice which launches are timed must not follow a program's loops. */
+	uint64_t x = t->random ? t->random : 0x9e3779b97f4a7c15ull;
+
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	t->random = x;
+	return x * 0x2545f4914f6cdd1dull;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the library keeps for each thread that launches. The thread finds it by the library's only
+ * thread-local word; a `__thread` table would make the loader call malloc inside the hook. No
+ * destructor: a dead thread's element is found by its tid and taken over.
+ */
+#ifndef LIBRARY_THREAD_H
+#define LIBRARY_THREAD_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpu_timing/channel.h"
+
+struct stream;
+
+struct thread {
+	struct channel_thread *counters;	/* in the segment; this thread alone writes it */
+	uint32_t tid;			/* 0: free */
+	uint32_t bracket;		/* taken and not yet published: its number + 1 */
+	void *frame;			/* of the outermost hook that is under way, else NULL */
+	struct stream *stream;		/* of that launch */
+	uint32_t entered;		/* bool: counted as active in it */
+	uint64_t next_id;		/* goes on when the element changes hands: ids are unique */
+	uint64_t random;
+	/*
+	 * Of the launch under way: what the probe shows, and what is left if a signal handler
+	 * jumps out of it. The id is 0 when nothing is under way.
+	 */
+	struct channel_launch launch;
+} __attribute__((aligned(128)));
+
+struct thread_table {
+	uint32_t free;			/* about how many elements are free */
+	uint32_t hint;			/* where to look first */
+	struct thread threads[CHANNEL_THREADS];	/* the first isn't used */
+};
+
+extern __thread struct thread *thread_self __attribute__((visibility("hidden")));
+
+void thread__init(void);
+/* Finds an element for the calling thread; NULL: none is free. Makes one system call. */
+struct thread *thread__find(void);
+/* Takes elements of dead threads back, if few are free. Only the library's own thread calls it. */
+void thread__reclaim(void);
+static inline struct thread *thread__self(void)
+{
+	struct thread *t = thread_self;
+
+	return __builtin_expect(t != NULL, 1) ? t : thread__find();
+}
+
+/* Adds to a counter of t, or of the shared element where there is no t. */
+void thread__count_shared(size_t offset);
+#define thread__count(t, field)							\
+	do {									\
+		struct thread *t_ = (t);					\
+		if (t_)								\
+			__atomic_store_n(&t_->counters->field, t_->counters->field + 1, \
+					 __ATOMIC_RELAXED);			\
+		else								\
+			thread__count_shared(offsetof(struct channel_thread, field)); \
+	} while (0)
+
+uint64_t thread__random(struct thread *t);
+
+#endif

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A small collector for the timing library's tests: starts a command with the library, reads every
+ * channel that it and its children open, and writes what came as lines. No BPF: channels are found
+ * by looking through the descriptors of the command's session.
+ *
+ *	timing_collector -l LIBRARY -o FILE [options] -- COMMAND…
+ *	-s N	site (enum channel_site) for new channels	-c	say that the target is confined
+ *	-S MS	stop each channel after so long			-m MS	fall mute (no heartbeat, no poll)
+ *	-k WHEN	kill itself: at start, found, first (result), or after that many results
+ *	-n	never open a channel				-w	wait for PASSIVE before the end
+ *	-q	no line for each result, only counters		-t MS	between two looks (default 2)
+ *
+ * Lines: state CH STATE REASON DETAIL SLOTS, device CH ORDINAL VERSION NAME, name CH GENERATION
+ * FUNCTION STATUS NAME, result CH ID FUNCTION STREAM DURATION NAME CONTEXT DEVICE LAUNCHES WEIGHT
+ * ENTRY FLAGS CAUSE LOAD ERROR, count CH KEY VALUE, exit STATUS. CH is the process.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpu_timing/reader.h"
+
+#define MAX_CHANNELS 64
+
+struct open_channel {
+	int pid;
+	struct channel *channel;
+	long opened;		/* ms */
+	bool stopped, passive, broken;
+};
+
+static struct open_channel channels[MAX_CHANNELS];
+static int nr_channels;
+static FILE *out;
+static const char *library, *kill_when;
+static long stop_ms = -1, mute_ms = -1, look_ms = 2, results;
+static int site = -1;
+static bool confined, never, wait_passive, quiet;
+
+static long now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void die_if(const char *when)
+{
+	if (kill_when && !strcmp(kill_when, when)) {
+		fflush(out);
+		kill(getpid(), SIGKILL);
+	}
+}
+
+static void print_text(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (isgraph((unsigned char)text[i]) && text[i] != '%')
+			fputc(text[i], out);
+		else
+			fprintf(out, "%%%02x", (unsigned char)text[i]);
+	fputc('\n', out);
+}
+
+static void on_result(void *ctx, const struct channel_result *r)
+{
+	const struct open_channel *c = ctx;
+	char count[32];
+
+	if (!quiet)
+		fprintf(out, "result %d %llu %llx %llx %llu %u %u %d %u %u %u %u %u %u %u\n", c->pid,
+			r->launch, r->function, r->stream, r->duration, r->name, r->context,
+			r->device, r->launches, r->weight, r->entry, r->flags, r->cause, r->load,
+			r->error);
+	snprintf(count, sizeof(count), "%ld", ++results);
+	if (results == 1)
+		die_if("first");
+	die_if(count);
+}
+
+static void on_name(void *ctx, const struct channel_name *n)
+{
+	const struct open_channel *c = ctx;
+
+	fprintf(out, "name %d %u %llx %u ", c->pid, n->generation, n->function, n->status);
+	print_text(n->text, n->len);
+}
+
+static void on_device(void *ctx, const struct channel_device *d)
+{
+	const struct open_channel *c = ctx;
+
+	fprintf(out, "device %d %d %u ", c->pid, d->device, d->version);
+	print_text(d->text, d->len);
+}
+
+static const struct channel_handler handler = { on_result, on_name, on_device };
+
+static bool known(int pid)
+{
+	for (int i = 0; i < nr_channels; i++)
+		if (channels[i].pid == pid)
+			return true;
+	return false;
+}
+
+static int fetch(int pid, int fd)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0), ours;
+
+	if (pidfd < 0)
+		return -1;
+	ours = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+	close(pidfd);
+	return ours;
+}
+
+static void try_open(int pid, int number)
+{
+	struct open_channel *c = &channels[nr_channels];
+	int fd = fetch(pid, number), err;
+
+	if (fd < 0 || nr_channels == MAX_CHANNELS)
+		return;
+	err = channel__open(fd, &c->channel);
+	close(fd);
+	if (err == -EAGAIN)
+		return;
+	if (err) {
+		fprintf(out, "refused %d %d\n", pid, err);
+		return;
+	}
+	c->pid = pid;
+	c->opened = now_ms();
+	nr_channels++;
+	die_if("found");
+	if (site >= 0)
+		channel__set_site(c->channel, (enum channel_site)site);
+	if (confined)
+		channel__set_confined(c->channel, true);
+	channel__heartbeat(c->channel);
+}
+
+/* A forked child has its parent's descriptor too: only the process that made it counts. */
+static bool inherited(int pid)
+{
+	char path[64], line[256];
+	int parent = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f))
+		sscanf(line, "PPid: %d", &parent);
+	if (f)
+		fclose(f);
+	return known(parent);
+}
+
+static void look_at(int pid, int session)
+{
+	char path[300], link[64];
+	struct dirent *e;
+	ssize_t n;
+	DIR *dir;
+
+	if (getsid(pid) != session || known(pid))
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	while (dir && (e = readdir(dir))) {
+		snprintf(path, sizeof(path), "/proc/%d/fd/%s", pid, e->d_name);
+		n = readlink(path, link, sizeof(link) - 1);
+		if (n <= 0)
+			continue;
+		link[n] = '\0';
+		if (!strncmp(link, "/memfd:gpucollect", 17) && !inherited(pid))
+			try_open(pid, atoi(e->d_name));
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void look(int session)
+{
+	struct dirent *e;
+	DIR *dir = opendir("/proc");
+
+	while (dir && (e = readdir(dir)))
+		if (isdigit((unsigned char)e->d_name[0]))
+			look_at(atoi(e->d_name), session);
+	if (dir)
+		closedir(dir);
+}
+
+static void serve(struct open_channel *c)
+{
+	struct channel_status status;
+	int n;
+
+	if (mute_ms >= 0 && now_ms() - c->opened >= mute_ms)
+		return;
+	channel__heartbeat(c->channel);
+	if (stop_ms >= 0 && !c->stopped && now_ms() - c->opened >= stop_ms) {
+		channel__stop(c->channel);
+		c->stopped = true;
+	}
+	do {
+		n = channel__poll(c->channel, &handler, c, 4096);
+	} while (n > 0);
+	if (n < 0 && !c->broken) {
+		fprintf(out, "broken %d\n", c->pid);
+		c->broken = true;
+	}
+	channel__status(c->channel, &status);
+	c->passive = status.state == CHANNEL_PASSIVE;
+}
+
+static void serve_all(void)
+{
+	for (int i = 0; i < nr_channels; i++)
+		serve(&channels[i]);
+}
+
+static void print_counters(const struct open_channel *c)
+{
+	struct channel_counters sum;
+	struct channel_status status;
+
+	channel__status(c->channel, &status);
+	fprintf(out, "state %d %d %d %u %x\n", c->pid, status.state, status.reason, status.detail,
+		status.slots);
+	channel__counters(c->channel, &sum);
+#define COUNT(key) fprintf(out, "count %d " #key " %llu\n", c->pid, (unsigned long long)sum.key)
+	COUNT(launched);
+	COUNT(probes);
+	COUNT(nested);
+	COUNT(brackets);
+	COUNT(names_lost);
+	COUNT(lost_results);
+	COUNT(lost_names);
+	COUNT(lost_devices);
+	for (int i = 0; i < NR_LAUNCH_ENTRIES; i++)
+		if (sum.launches[i])
+			fprintf(out, "count %d launches[%d] %llu\n", c->pid, i,
+				(unsigned long long)sum.launches[i]);
+	for (int i = 0; i < NR_LAUNCH_CAUSES; i++)
+		if (sum.results[i])
+			fprintf(out, "count %d results[%d] %llu\n", c->pid, i,
+				(unsigned long long)sum.results[i]);
+}
+
+static bool all_passive(void)
+{
+	for (int i = 0; i < nr_channels; i++)
+		if (!channels[i].passive)
+			return false;
+	return true;
+}
+
+static int run(char **command)
+{
+	int status = 0, pid = fork();
+	long look_again = 0;
+
+	if (!pid) {
+		setsid();
+		setenv("CUDA_INJECTION64_PATH", library, 1);
+		execvp(command[0], command);
+		_exit(127);
+	}
+	die_if("start");
+	while (!waitpid(pid, &status, WNOHANG)) {
+		if (!never && now_ms() >= look_again) {
+			look(pid);
+			look_again = now_ms() + 5;
+		}
+		serve_all();
+		usleep((useconds_t)look_ms * 1000);
+	}
+	for (int i = 0; wait_passive && i < 500 && !all_passive(); i++) {
+		serve_all();
+		usleep(2000);
+	}
+	serve_all();
+	for (int i = 0; i < nr_channels; i++) {
+		print_counters(&channels[i]);
+		channel__close(channels[i].channel);
+	}
+	fprintf(out, "exit %d\n", status);
+	fclose(out);
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int main(int argc, char **argv)
+{
+	int o;
+
+	out = stdout;
+	while ((o = getopt(argc, argv, "+l:o:s:S:m:k:t:cnwq")) != -1) {
+		switch (o) {
+		case 'l': library = optarg; break;
+		case 'o': out = fopen(optarg, "we"); break;
+		case 's': site = atoi(optarg); break;
+		case 'S': stop_ms = atol(optarg); break;
+		case 'm': mute_ms = atol(optarg); break;
+		case 'k': kill_when = optarg; break;
+		case 't': look_ms = atol(optarg); break;
+		case 'c': confined = true; break;
+		case 'n': never = true; break;
+		case 'w': wait_passive = true; break;
+		case 'q': quiet = true; break;
+		default: return 64;
+		}
+	}
+	if (!out || !library || !argv[optind])
+		return 64;
+	return run(argv + optind);
+}
