@@ -31,7 +31,7 @@ enum resolved_kind {
 	RESOLVED_MARK = 3,	/* how the stack ended: not a function */
 };
 
-/* All strings live as long as the struct symbols; equal strings are the same pointer. */
+/* All strings live as long as the struct symbols; equal names are the same pointer. */
 struct resolved {
 	const char *name;	/* to show; never NULL, never empty */
 	const char *symbol;	/* as in the file, mangled; NULL: none */
@@ -57,8 +57,9 @@ int symbols__add_image(struct symbols *s, uint32_t file, const void *image, size
 		       const char *path);
 
 /*
- * Where kernel names come from; default /proc/kallsyms. Read at the first kernel word, and again
- * (once a second at most) when an address has no name, since modules come and go.
+ * Where kernel names come from; default /proc/kallsyms. Read at the first kernel word, and again (not
+ * more often than each second, later each minute) when an address has no name: modules come and go.
+ * Words that are known keep their names.
  */
 int symbols__set_kernel_path(struct symbols *s, const char *path);
 /* Why there are no kernel names: 0 there are, or none were asked for; else kernel_symbols__read. */
