@@ -69,13 +69,13 @@ static ALWAYS_INLINE __u32 pid__seen(struct task_struct *task, struct pid *pid, 
 
 static ALWAYS_INLINE __u32 task__tgid(struct task_struct *task)
 {
-	return pid__seen(task, BPF_CORE_READ(task, group_leader, thread_pid),
-			 BPF_CORE_READ(task, tgid));
+	return pid__seen(task, task->group_leader->thread_pid,
+			 task->tgid);
 }
 
 static ALWAYS_INLINE __u32 task__tid(struct task_struct *task)
 {
-	return pid__seen(task, BPF_CORE_READ(task, thread_pid), BPF_CORE_READ(task, pid));
+	return pid__seen(task, task->thread_pid, task->pid);
 }
 
 static ALWAYS_INLINE bool proc__wanted(const struct proc *proc, __u32 tgid)

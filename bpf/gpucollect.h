@@ -231,7 +231,7 @@ struct proc_slot {
 	__u32 generation;	/* of the address space: changed by exec */
 	__s32 unknown_budget;	/* stacks with code in no known mapping that user space will look at */
 	__u32 tgid;
-	__u32 pad;
+	__u32 mappings_seq;	/* a new one for each list of mappings published */
 };
 
 #endif

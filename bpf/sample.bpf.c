@@ -17,10 +17,9 @@ static ALWAYS_INLINE __u64 kernel_stack(struct bpf_perf_event_data *ctx, struct 
 	if (bytes <= 0)
 		return 0;
 	nr = bytes / sizeof(__u64);
+	words__start(s);
 	for (i = 0; i < GPUCOLLECT_MAX_KERNEL_FRAMES && i < nr; i++)
-		s->words[i] = FRAME_MAKE_ADDRESS(FRAME_KERNEL, s->words[i] - (i != 0));
-	s->nr = nr;
-	s->anon = 0;
+		word__add(s, FRAME_MAKE_ADDRESS(FRAME_KERNEL, s->words[i] - (i != 0)));
 	return stack__send(s);
 }
 
@@ -50,11 +49,10 @@ int gpucollect_sample(struct bpf_perf_event_data *ctx)
 	user = (*(volatile __u64 *)&ctx->regs.cs & 3) != 0;	/* privilege level: the verifier wants the whole word */
 	if (!user)
 		sample.kernel = kernel_stack(ctx, s);
-	in_syscall = !user && (long)BPF_CORE_READ(regs, orig_ax) >= 0;
-	if (BPF_CORE_READ(task, flags) & 0x00200000 /* PF_KTHREAD, 2.6.27 to now */) {
-		s->words[0] = FRAME_MAKE_END(END_KERNEL_THREAD, 0);
-		s->nr = 1;
-		s->anon = 0;
+	in_syscall = !user && (long)regs->orig_ax >= 0;
+	if (task->flags & 0x00200000 /* PF_KTHREAD, 2.6.27 to now */) {
+		words__start(s);
+		word__add(s, FRAME_MAKE_END(END_KERNEL_THREAD, 0));
 		sample.user = stack__send(s);
 	} else if (walk(s, task, proc, regs, in_syscall)) {
 		raw = RAW_SEND(s, &sample, sample);

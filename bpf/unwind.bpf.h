@@ -24,6 +24,8 @@ struct scratch {
 	__u32 slot;
 	__u32 first, nr_maps;
 	__u32 generation;
+	__u64 tag;		/* of known pcs: process, its mappings, the rows in force */
+	__u64 hash;		/* of the words so far */
 	__u32 nr;		/* words so far */
 	__u32 missing;		/* bool: user space must unwind this one */
 	__u32 guess;		/* bool: the frame in regs was guessed */
@@ -44,7 +46,7 @@ static long stack__vma(struct task_struct *task, struct vm_area_struct *vma, str
 
 	if (vma->vm_flags & device)
 		return 0;
-	st.mm = (__u64)BPF_CORE_READ(task, mm);
+	st.mm = (__u64)task->mm;
 	st.start = vma->vm_start;
 	st.end = vma->vm_end;
 	(*s)->mem.lo = st.start;
@@ -62,7 +64,7 @@ static long stack__vma(struct task_struct *task, struct vm_area_struct *vma, str
 static ALWAYS_INLINE void stack__find(struct scratch *s, struct task_struct *task, __u64 sp)
 {
 	__u32 tid = bpf_get_current_pid_tgid();
-	__u64 top = BPF_CORE_READ(task, mm, env_end), mm = s->mm;
+	__u64 top = task->mm->env_end, mm = s->mm;
 	struct thread_stack *st;
 
 	s->mem.lo = 0;
@@ -82,7 +84,7 @@ static ALWAYS_INLINE void stack__find(struct scratch *s, struct task_struct *tas
 		s->mem.lo = sp;
 		return;
 	}
-	top = BPF_CORE_READ(task, thread.fsbase);
+	top = task->thread.fsbase;
 	if (sp < top && top - sp < MAX_STACK_BYTES) {
 		s->mem.lo = sp;
 		s->mem.hi = top;
@@ -124,15 +126,16 @@ static ALWAYS_INLINE bool slot__take_unknown(__u32 index)
 	       __sync_fetch_and_add(&slot->unknown_budget, -1) > 0;
 }
 
-/* The rule for an offset in a file; NULL: its page has no rows yet. */
-static ALWAYS_INLINE struct unwind_rule *rule__find(__u32 file, __u64 offset)
+/* The rule for an offset in a file; false: its page has no rows yet. */
+static ALWAYS_INLINE bool rule__find(__u32 file, __u64 offset, __u32 *rule)
 {
 	struct page_key key = { .file = file, .page = offset >> GPUCOLLECT_PAGE_SHIFT };
-	__u32 low = offset & ((1u << GPUCOLLECT_PAGE_SHIFT) - 1), lo, hi, i, rule = 0;
+	__u32 low = offset & ((1u << GPUCOLLECT_PAGE_SHIFT) - 1), lo, hi, i;
 	struct page_rows *page = bpf_map_lookup_elem(&pages, &key);
 
 	if (!page)
-		return NULL;
+		return false;
+	*rule = 0;
 	lo = page->first;
 	hi = page->first + page->nr;	/* rows[lo].pc <= low always: the first row has pc 0 */
 	for (i = 0; i < PAGE_STEPS && lo < hi; i++) {
@@ -141,25 +144,96 @@ static ALWAYS_INLINE struct unwind_rule *rule__find(__u32 file, __u64 offset)
 		struct unwind_row row;
 
 		if (!pair)
-			return NULL;
+			return false;
 		row = pair[mid & 1];
 		if (row.pc <= low) {
-			rule = row.rule;
+			*rule = row.rule;
 			lo = mid + 1;
 		} else {
 			hi = mid;
 		}
 	}
-	return bpf_map_lookup_elem(&rules, &rule);
+	return true;
 }
 
 /* --- the walk ----------------------------------------------------------------------------- */
 
+/* Where a pc leads: into a file with a rule, or nowhere yet. */
+struct place {
+	__u64 word;		/* FRAME_FILE or FRAME_ANON */
+	__u32 rule;		/* of FRAME_FILE */
+};
+
+/* Fields that are written and read without a lock: torn entries don't pass the check. */
+static ALWAYS_INLINE __u64 known_pc__check(__u64 key, __u64 word, __u32 rule)
+{
+	return (key ^ word * 0x9fb21c651e98df25ull) * 0xd6e8feb86659fd93ull + rule;
+}
+
+/*
+ * Looks a pc up: first among those that were looked up before in this state of mappings and rows,
+ * then in both. 0, or UNWIND_*: NO_ROW: in no known mapping; UNREADABLE: its page has no rows yet.
+ */
+static ALWAYS_INLINE int place__find(struct scratch *s, __u64 pc, struct place *place)
+{
+	__u64 key = pc ^ s->tag, offset;
+	__u32 index = (key * 0x9e3779b97f4a7c15ull) >> (64 - KNOWN_PCS_SHIFT);
+	struct known_pc *known = bpf_map_lookup_elem(&known_pcs, &index);
+
+	if (!known)
+		return UNWIND_NO_ROW;
+	if (known->key == key) {
+		place->word = known->word;
+		place->rule = known->rule;
+		if (known->check == known_pc__check(key, place->word, place->rule))
+			return 0;
+	}
+	if (!mapping__find(s, pc))
+		return UNWIND_NO_ROW;
+	if (s->map.kind != MAPPING_FILE) {
+		place->word = FRAME_MAKE_ADDRESS(FRAME_ANON, pc);
+		place->rule = 0;
+		return 0;
+	}
+	offset = pc - s->map.start + s->map.offset;
+	if (!rule__find(s->map.file, offset, &place->rule))
+		return UNWIND_UNREADABLE;
+	place->word = FRAME_MAKE_FILE(FRAME_FILE, s->map.file, offset);
+	known->key = key;
+	known->word = place->word;
+	known->rule = place->rule;
+	known->check = known_pc__check(key, place->word, place->rule);
+	return 0;
+}
+
+static ALWAYS_INLINE __u64 hash__mix(__u64 x)
+{
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ull;
+	x ^= x >> 29;
+	return x;
+}
+
+static ALWAYS_INLINE __u64 hash__add(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0x9fb21c651e98df25ull;
+	return hash ^ (hash >> 35);
+}
+
 static ALWAYS_INLINE void word__add(struct scratch *s, __u64 word)
 {
-	if (s->nr < GPUCOLLECT_MAX_FRAMES)
-		s->words[s->nr & (GPUCOLLECT_MAX_FRAMES - 1)] = word;
+	if (s->nr >= GPUCOLLECT_MAX_FRAMES)
+		return;
+	s->words[s->nr & (GPUCOLLECT_MAX_FRAMES - 1)] = word;
 	s->nr++;
+	s->hash = hash__add(s->hash, word);
+}
+
+static ALWAYS_INLINE void words__start(struct scratch *s)
+{
+	s->nr = 0;
+	s->anon = 0;
+	s->hash = settings.seed;
 }
 
 static ALWAYS_INLINE __u32 end__reason(int result)
@@ -173,11 +247,18 @@ static ALWAYS_INLINE __u32 end__reason(int result)
 	}
 }
 
-static ALWAYS_INLINE long walk__end(struct scratch *s, __u32 why)
+static ALWAYS_INLINE long walk__end(struct scratch *s, __u32 why, __u32 file)
 {
-	__u32 file = why == END_NO_INFO || why == END_NO_RULE ? s->map.file : 0;
-
 	word__add(s, FRAME_MAKE_END(why, file));
+	return 1;
+}
+
+/* No place: mapped a moment ago perhaps. Let user space look, but not for ever. */
+static ALWAYS_INLINE long walk__no_place(struct scratch *s, int result)
+{
+	if (result == UNWIND_NO_ROW && !slot__take_unknown(s->slot))
+		return walk__end(s, END_NOT_CODE, 0);
+	s->missing = 1;
 	return 1;
 }
 
@@ -185,76 +266,65 @@ static ALWAYS_INLINE long walk__end(struct scratch *s, __u32 why)
 static long walk__frame(__u64 i, struct scratch **ctx)
 {
 	struct scratch *s = *ctx;
-	__u64 pc = s->regs.pc - s->lookup_less, offset;
+	__u64 pc = s->regs.pc - s->lookup_less;
 	struct unwind_rule *rule = NULL;
-	int result = UNWIND_NO_ROW;
-	bool signal = false;
+	struct place place = {};
+	int result;
+	__u32 file;
+	bool anon, signal;
 
 	if (s->regs.pc == 0)
-		return walk__end(s, END_ROOT);
+		return walk__end(s, END_ROOT, 0);
 	if (s->nr >= GPUCOLLECT_MAX_FRAMES - 1)
-		return walk__end(s, END_TRUNCATED);
-	if (!mapping__find(s, pc)) {
-		/* Mapped a moment ago perhaps: let user space look, but not for ever. */
-		if (slot__take_unknown(s->slot)) {
-			s->missing = 1;
-			return 1;
-		}
-		return walk__end(s, END_NOT_CODE);
-	}
-	if (s->map.kind == MAPPING_FILE) {
-		offset = pc - s->map.start + s->map.offset;
-		rule = rule__find(s->map.file, offset);
-		if (!rule) {
-			s->missing = 1;
-			return 1;
-		}
-		word__add(s, FRAME_MAKE_FILE(s->guess ? FRAME_FILE_GUESS : FRAME_FILE,
-					     s->map.file, offset));
-		signal = rule->cfa == UNWIND_CFA_SIGNAL;
-		result = unwind__step(rule, &s->regs, &s->mem);
-	} else {
-		s->anon = 1;
-		word__add(s, FRAME_MAKE_ADDRESS(s->guess ? FRAME_ANON_GUESS : FRAME_ANON, pc));
-	}
+		return walk__end(s, END_TRUNCATED, 0);
+	result = place__find(s, pc, &place);
+	if (result)
+		return walk__no_place(s, result);
+	anon = FRAME_KIND(place.word) == FRAME_ANON;
+	file = anon ? 0 : FRAME_FILE_ID(place.word);
+	s->anon |= anon;
+	/* FRAME_…_GUESS is the next kind. */
+	word__add(s, place.word + ((__u64)s->guess << 60));
+	rule = bpf_map_lookup_elem(&rules, &place.rule);
+	if (!rule)
+		return walk__end(s, END_NO_RULE, file);
+	signal = rule->cfa == UNWIND_CFA_SIGNAL;
+	result = unwind__step(rule, &s->regs, &s->mem);
 	s->guess = 0;
 	if (result == UNWIND_NO_ROW) {
 		if (unwind__guess(&s->regs, &s->mem) || !mapping__find(s, s->regs.pc - 1))
-			return walk__end(s, s->map.kind == MAPPING_FILE ? END_NO_INFO : END_ANON);
+			return walk__end(s, anon ? END_ANON : END_NO_INFO, file);
 		s->guess = 1;
 		result = UNWIND_OK;
 	}
 	if (result)
-		return walk__end(s, end__reason(result));
+		return walk__end(s, end__reason(result), result == UNWIND_NO_RULE ? file : 0);
 	s->lookup_less = !signal;
 	s->later = 1;
-	if (signal && (s->regs.r[UNWIND_RSP] < s->mem.lo || s->regs.r[UNWIND_RSP] >= s->mem.hi)) {
-		struct task_struct *task = bpf_get_current_task_btf();
-
-		stack__find(s, task, s->regs.r[UNWIND_RSP]);
-	}
+	if (signal && (s->regs.r[UNWIND_RSP] < s->mem.lo || s->regs.r[UNWIND_RSP] >= s->mem.hi))
+		stack__find(s, bpf_get_current_task_btf(), s->regs.r[UNWIND_RSP]);
 	return 0;
 }
 
 static ALWAYS_INLINE void regs__load(struct unwind_regs *to, const struct pt_regs *regs)
 {
-	to->r[0] = BPF_CORE_READ(regs, ax);
-	to->r[1] = BPF_CORE_READ(regs, dx);
-	to->r[2] = BPF_CORE_READ(regs, cx);
-	to->r[3] = BPF_CORE_READ(regs, bx);
-	to->r[4] = BPF_CORE_READ(regs, si);
-	to->r[5] = BPF_CORE_READ(regs, di);
-	to->r[6] = BPF_CORE_READ(regs, bp);
-	to->r[7] = BPF_CORE_READ(regs, sp);
-	to->r[8] = BPF_CORE_READ(regs, r8);
-	to->r[9] = BPF_CORE_READ(regs, r9);
-	to->r[10] = BPF_CORE_READ(regs, r10);
-	to->r[11] = BPF_CORE_READ(regs, r11);
-	to->r[12] = BPF_CORE_READ(regs, r12);
-	to->r[13] = BPF_CORE_READ(regs, r13);
-	to->r[14] = BPF_CORE_READ(regs, r14);
-	to->r[15] = BPF_CORE_READ(regs, r15);
-	to->pc = BPF_CORE_READ(regs, ip);
+	to->r[0] = regs->ax;
+	to->r[1] = regs->dx;
+	to->r[2] = regs->cx;
+	to->r[3] = regs->bx;
+	to->r[4] = regs->si;
+	to->r[5] = regs->di;
+	to->r[6] = regs->bp;
+	to->r[7] = regs->sp;
+	to->r[8] = regs->r8;
+	to->r[9] = regs->r9;
+	to->r[10] = regs->r10;
+	to->r[11] = regs->r11;
+	to->r[12] = regs->r12;
+	to->r[13] = regs->r13;
+	to->r[14] = regs->r14;
+	to->r[15] = regs->r15;
+	to->pc = regs->ip;
 	to->full = 1;
 	to->lost_rbp = 0;
 }
@@ -269,13 +339,12 @@ static ALWAYS_INLINE bool walk(struct scratch *s, struct task_struct *task, cons
 	struct proc_slot *slot = NULL;
 	__u64 range;
 
-	s->mm = (__u64)BPF_CORE_READ(task, mm);
+	s->mm = (__u64)task->mm;
 	s->map.start = 0;
 	s->map.end = 0;
-	s->nr = 0;
+	words__start(s);
 	s->missing = 0;
 	s->guess = 0;
-	s->anon = 0;
 	s->later = 0;
 	s->lookup_less = in_syscall;
 	regs__load(&s->regs, regs);
@@ -288,35 +357,17 @@ static ALWAYS_INLINE bool walk(struct scratch *s, struct task_struct *task, cons
 	if (!slot || *(volatile __u32 *)&slot->map_seq != *(volatile __u32 *)&slot->read_seq)
 		return true;
 	s->slot = proc->slot;
+	s->tag = hash__mix((__u64)slot->mappings_seq << 32 | proc->slot) ^
+		 hash__mix(*(volatile __u32 *)&rows_epoch + 1ull);
 	s->generation = slot->generation;
 	range = *(volatile __u64 *)&slot->mappings;
 	s->first = range >> 32;
 	s->nr_maps = (__u32)range;
 	bpf_loop(GPUCOLLECT_MAX_FRAMES, walk__frame, &s, 0);
-	if (s->nr > GPUCOLLECT_MAX_FRAMES)
-		s->nr = GPUCOLLECT_MAX_FRAMES;
 	return s->missing;
 }
 
 /* --- sending ------------------------------------------------------------------------------ */
-
-static long hash__word(__u64 i, struct scratch **ctx)
-{
-	struct scratch *s = *ctx;
-	__u64 h = s->rec.hash ^ s->words[i & (GPUCOLLECT_MAX_FRAMES - 1)];
-
-	h *= 0x9fb21c651e98df25ull;
-	s->rec.hash = h ^ (h >> 35);
-	return 0;
-}
-
-static ALWAYS_INLINE __u64 hash__mix(__u64 x)
-{
-	x ^= x >> 32;
-	x *= 0xd6e8feb86659fd93ull;
-	x ^= x >> 29;
-	return x;
-}
 
 /*
  * Sends the words in s->words unless they are known to have been sent, and returns their hash; 0
@@ -327,11 +378,10 @@ static ALWAYS_INLINE __u64 stack__send(struct scratch *s)
 	__u64 *slot, hash;
 	__u32 index, size;
 
-	s->rec.hash = settings.seed + s->nr;
+	hash = s->hash + s->nr;
 	if (s->anon)
-		s->rec.hash ^= hash__mix((__u64)s->tgid << 32 | s->generation);
-	bpf_loop(s->nr, hash__word, &s, 0);
-	hash = hash__mix(s->rec.hash);
+		hash ^= hash__mix((__u64)s->tgid << 32 | s->generation);
+	hash = hash__mix(hash);
 	if (!hash)
 		hash = 1;
 	index = (__u32)hash & (GPUCOLLECT_SEEN_STACKS - 1);

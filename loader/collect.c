@@ -44,6 +44,7 @@ static void flush_pages(void *ctx)
 	while (!bpf_map_get_next_key(fd, NULL, &key))
 		if (bpf_map_delete_elem(fd, &key))
 			break;
+	probes__forget_rows(c->config.probes);
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 

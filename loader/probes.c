@@ -200,6 +200,11 @@ const struct probes_maps *probes__maps(const struct probes *p)
 	return &p->maps;
 }
 
+void probes__forget_rows(struct probes *p)
+{
+	__atomic_add_fetch(&p->skel->bss->rows_epoch, 1, __ATOMIC_SEQ_CST);
+}
+
 int probes__sample_program(const struct probes *p)
 {
 	return bpf_program__fd(p->skel->progs.gpucollect_sample);

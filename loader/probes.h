@@ -38,6 +38,9 @@ void probes__free(struct probes *p);	/* detaches all; NULL is fine */
 
 const struct probes_maps *probes__maps(const struct probes *p);
 
+/* Rows or rules are about to be overwritten: what the programs remember of them is void. */
+void probes__forget_rows(struct probes *p);
+
 /* Descriptor of the program for CPU samples, for PERF_EVENT_IOC_SET_BPF. */
 int probes__sample_program(const struct probes *p);
 

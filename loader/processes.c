@@ -235,9 +235,11 @@ static int processes__publish(struct processes *ps, struct process *p, uint32_t 
 	processes__drop_mappings(ps, p);
 	if (p->nr_mappings && !ranges__get(ps->mappings, p->nr_mappings, now_ns(), &first))
 		return -ENOSPC;
+	slot->mappings_seq++;	/* before and after: what is found meanwhile is known to neither */
 	memcpy(&ps->maps.mappings[first], p->mappings, p->nr_mappings * sizeof(*p->mappings));
 	__atomic_store_n(&slot->mappings, (uint64_t)first << 32 | p->nr_mappings, __ATOMIC_RELEASE);
 	slot->unknown_budget = UNKNOWN_BUDGET;
+	slot->mappings_seq++;
 	__atomic_store_n(&slot->read_seq, seq, __ATOMIC_RELEASE);
 	return 0;
 }
