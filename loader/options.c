@@ -33,8 +33,8 @@ static const struct argp_option table[] = {
 	{ "pid", 'p', "PID[,PID...]", 0, "processes that run already; may be repeated", 0 },
 	{ "all", 'a', NULL, 0, "the whole machine", 0 },
 	{ .doc = "How:" },
-	{ "duration", 'd', "TIME", 0, "stop after 10, 1.5s, 500ms, 2m or 1h (bare: seconds); default: "
-	  "when the target ends, or at Ctrl-C", 0 },
+	{ "duration", 'd', "TIME", 0, "stop after 10, 1.5s, 500ms, 2m or 1h (bare: seconds); "
+	  "default: when the target ends, or at Ctrl-C", 0 },
 	{ "frequency", 'F', "HZ", 0, "samples a second on each CPU, 1 to 10000; default 20", 0 },
 	{ "no-cpu", OPT_NO_CPU, NULL, 0, "take no CPU samples", 0 },
 	{ "no-gpu", OPT_NO_GPU, NULL, 0, "watch no launches", 0 },
@@ -44,9 +44,10 @@ static const struct argp_option table[] = {
 	{ "output", 'o', "FILE", 0, "write here (- is stdout); a command's default is "
 	  "gpucollect-NAME-PID.folded, else stdout", 0 },
 	{ "format", 'f', "FORMAT", 0, "folded; default: by the suffix of FILE", 0 },
-	{ "metric", OPT_METRIC, "METRIC", 0, "what the stacks weigh: gpu (ns of GPU time), cpu (ns of "
-	  "CPU time) or launches (a number). Default of a command: gpu, with --no-inject launches, "
-	  "with --no-gpu cpu; of -p and -a, where GPU time can't be had: cpu, with --no-cpu launches",
+	{ "metric", OPT_METRIC, "METRIC", 0, "what the stacks weigh: gpu (ns of GPU time), cpu "
+	  "(ns of CPU time) or launches (a number). Default of a command: gpu, with --no-inject "
+	  "launches, with --no-gpu cpu; of -p and -a, where GPU time can't be had: cpu, with "
+	  "--no-cpu launches",
 	  0 },
 	{ "per-thread", OPT_PER_THREAD, NULL, 0, "a frame for each thread under its process", 0 },
 	{ "annotate", OPT_ANNOTATE, NULL, 0, "mark frames: _[k] kernel, _[i] inlined, _[j] made at "
@@ -68,15 +69,15 @@ static const char doc[] =
 	"  sudo gpucollect -p 4242 -d 10s | speedscope -\n"
 	"  sudo gpucollect -a -d 30s --metric launches -o all.folded\n"
 	"\v"
-	"GPU time counts for the path that launched the work; kernels that overlap are each counted "
-	"in full. Only data goes to stdout, all else to stderr. The first Ctrl-C stops and writes; "
-	"while a command runs the first is the command's own. SIGUSR1 writes a file and goes on.\n\n"
-	"Exit status:\n"
+	"GPU time counts for the path that launched the work; kernels that overlap are each "
+	"counted in full. Only data goes to stdout, all else to stderr. The first Ctrl-C stops "
+	"and writes; while a command runs the first is the command's own. SIGUSR1 writes a file "
+	"and goes on.\n\nExit status:\n"
 #define X(name, code, meaning) "  " #code "\t" meaning "\n"
 	EXIT_CODES(X)
 #undef X
-	"With a command: its own status, or " STRING(EXIT_SIGNAL) " + the number of the signal that "
-	"ended it.";
+	"With a command: its own status, or " STRING(EXIT_SIGNAL) " + the number of the signal "
+	"that ended it.";
 
 static const struct argp argp = { .options = table, .args_doc = usage, .doc = doc };
 
@@ -119,11 +120,11 @@ static int add_pid(struct reading *r, const char *list, const char *item, size_t
 		err = parse__u64(number, 1, OPTIONS_MAX_PID, &pid);
 	}
 	if (err == -ERANGE)
-		return usage_error(r, "-p %s: no process id, they go from 1 to %u: give the id of a "
-				   "process that runs", list, OPTIONS_MAX_PID);
+		return usage_error(r, "-p %s: no process id, they go from 1 to %u: give the id of "
+				   "a process that runs", list, OPTIONS_MAX_PID);
 	if (err)
-		return usage_error(r, "-p %s: not a list of process ids: give numbers, as in -p 4242 or "
-				   "-p 4242,4243", list);
+		return usage_error(r, "-p %s: not a list of process ids: give numbers, as in -p "
+				   "4242 or -p 4242,4243", list);
 	if (array__reserve((void **)&o->pids, &r->pids_size, o->nr_pids, sizeof(*o->pids)))
 		return -ENOMEM;
 	o->pids[o->nr_pids++] = (pid_t)pid;
@@ -152,11 +153,11 @@ static int read_duration(struct reading *r, const char *s)
 	if (err == -EINVAL)
 		return usage_error(r, "-d %s: not a time: give 10, 1.5s, 500ms, 2m or 1h", s);
 	if (!err && ns < OPTIONS_MIN_DURATION_NS)
-		return usage_error(r, "-d %s: too short, 1ms at least: leave -d out to record until the "
-				   "target ends or Ctrl-C", s);
+		return usage_error(r, "-d %s: too short, 1ms at least: leave -d out to record "
+				   "until the target ends or Ctrl-C", s);
 	if (err || ns > OPTIONS_MAX_DURATION_NS)
-		return usage_error(r, "-d %s: too long, 366 days at most: leave -d out to record until "
-				   "the target ends or Ctrl-C", s);
+		return usage_error(r, "-d %s: too long, 366 days at most: leave -d out to record "
+				   "until the target ends or Ctrl-C", s);
 	r->o->duration_ns = ns;
 	return 0;
 }
@@ -167,8 +168,8 @@ static int read_frequency(struct reading *r, const char *s)
 	int err = parse__u64(s, 1, OPTIONS_MAX_FREQUENCY, &hz);
 
 	if (err == -EINVAL)
-		return usage_error(r, "-F %s: not a frequency: give a whole number of Hz, 1 to %u", s,
-				   OPTIONS_MAX_FREQUENCY);
+		return usage_error(r, "-F %s: not a frequency: give a whole number of Hz, 1 "
+				   "to %u", s, OPTIONS_MAX_FREQUENCY);
 	if (err)
 		return usage_error(r, "-F %s: out of range: give 1 to %u Hz%s", s,
 				   OPTIONS_MAX_FREQUENCY, strspn(s, "0") == strlen(s) ?
@@ -215,8 +216,8 @@ static int check_suffix(struct reading *r)
 	dot = strrchr(name, '.');
 	if (!dot || dot == name || !dot[1] || !strcmp(dot, ".folded"))
 		return 0;
-	return usage_error(r, "-o %s: no format has the suffix %s: name it *.folded, or add -f folded",
-			   path, dot);
+	return usage_error(r, "-o %s: no format has the suffix %s: name it *.folded, or add "
+			   "-f folded", path, dot);
 }
 
 static int read_option(struct reading *r, int key, const char *value)
@@ -315,7 +316,8 @@ static int unknown_option(struct reading *r, const struct option *longs, const c
 					   longs[i].name);
 	}
 	if (matches > 1)
-		return usage_error(r, "%s: several options begin like this: write it in full", word);
+		return usage_error(r, "%s: several options begin like this: "
+				   "write it in full", word);
 	return usage_error(r, "%s: no such option: gpucollect --help lists them", word);
 }
 
@@ -325,7 +327,8 @@ static int read_rest(struct reading *r, char **rest, bool separated)
 	uint64_t pid;
 
 	if (separated && !*rest)
-		return usage_error(r, "--: no command behind it: gpucollect [OPTION...] -- CMD [ARG...]");
+		return usage_error(r, "--: no command behind it: gpucollect [OPTION...] -- CMD "
+				   "[ARG...]");
 	if (separated && !**rest)
 		return usage_error(r, "-- '': the command has no name: gpucollect -- CMD [ARG...]");
 	if (separated) {
@@ -335,7 +338,8 @@ static int read_rest(struct reading *r, char **rest, bool separated)
 	if (!*rest)
 		return 0;
 	if (!parse__u64(*rest, 1, OPTIONS_MAX_PID, &pid))
-		return usage_error(r, "%s: what is it? For a process that runs use -p %s", *rest, *rest);
+		return usage_error(r, "%s: what is it? For a process that runs use "
+				   "-p %s", *rest, *rest);
 	return usage_error(r, "%s: a command stands behind --, with its arguments: gpucollect "
 			   "[OPTION...] -- %s ...", *rest, *rest);
 }
@@ -359,8 +363,8 @@ static int read_words(struct reading *r, int argc, char **argv)
 			return 0;
 		}
 		if (key == ':')
-			return usage_error(r, "%s: a value is missing: gpucollect --help shows which",
-					   argv[optind - 1]);
+			return usage_error(r, "%s: a value is missing: gpucollect --help "
+					   "shows which", argv[optind - 1]);
 		if (key == '?')
 			return unknown_option(r, longs, argv[before], optopt);
 		err = read_option(r, key, optarg);

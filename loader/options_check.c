@@ -87,17 +87,17 @@ static const struct rule rules[] = {
 	  "  gpucollect -a -d 30s           the whole machine\n"
 	  "  gpucollect -- CMD ARGS...      a command" },
 	{ pids_and_all, "-p with -a: -a takes every process, those of -p included: leave one out" },
-	{ pids_and_command, "-p with a command: one run has one target: leave out -p, or the command "
-			    "behind --" },
-	{ all_and_command, "-a with a command: one run has one target: leave out -a, or the command "
-			   "behind --" },
+	{ pids_and_command, "-p with a command: one run has one target: leave out -p, or the "
+			    "command behind --" },
+	{ all_and_command, "-a with a command: one run has one target: leave out -a, or the "
+			   "command behind --" },
 	{ nothing_left, "--no-cpu with --no-gpu: nothing is left to record: leave one out" },
-	{ gpu_without_gpu, "--metric gpu with --no-gpu: no GPU time is recorded: leave --no-gpu out, "
-			   "or use --metric cpu" },
+	{ gpu_without_gpu, "--metric gpu with --no-gpu: no GPU time is recorded: leave --no-gpu "
+			   "out, or use --metric cpu" },
 	{ launches_without_gpu, "--metric launches with --no-gpu: no launches are recorded: leave "
 				"--no-gpu out, or use --metric cpu" },
-	{ cpu_without_cpu, "--metric cpu with --no-cpu: no CPU time is recorded: leave --no-cpu out, "
-			   "or use --metric launches" },
+	{ cpu_without_cpu, "--metric cpu with --no-cpu: no CPU time is recorded: leave --no-cpu "
+			   "out, or use --metric launches" },
 	{ gpu_of_pids, "--metric gpu with -p: GPU time is measured by a library that gets into a "
 		       "process only when gpucollect starts it: use gpucollect -- CMD, or --metric "
 		       "launches or cpu" },
@@ -105,9 +105,10 @@ static const struct rule rules[] = {
 		      "process only when gpucollect starts it: use gpucollect -- CMD, or --metric "
 		      "launches or cpu" },
 	{ gpu_without_library, "--metric gpu with --no-inject: without the library launches are "
-			       "counted, not timed: leave --no-inject out, or use --metric launches" },
-	{ frequency_without_cpu, "-F with --no-cpu: -F is the rate of CPU samples, and none are taken: "
-				 "leave one out" },
+			       "counted, not timed: leave --no-inject out, or use --metric "
+			       "launches" },
+	{ frequency_without_cpu, "-F with --no-cpu: -F is the rate of CPU samples, and none are "
+				 "taken: leave one out" },
 	{ quiet_and_verbose, "-q with -v: leave one out" },
 };
 

@@ -50,7 +50,7 @@ START_TEST(what_is_wrong_is_said)
 		{ "-p 99999999", "-p", "99999999", "1 to 4194304" },
 		{ "-p 4194305", "-p", "4194305", "1 to 4194304" },
 		{ "-p 99999999999999999999", "-p", "99999999999999999999", "1 to 4194304" },
-		{ "-p 12345678901234567890123456789012345", "-p", "12345678901234567890123456789012345",
+		{ "-p 12345678901234567890123456789012", "-p", "12345678901234567890123456789012",
 		  "-p 4242" },
 		{ "-p 1,", "-p", "1,", "-p 4242,4243" },
 		{ "-p 1,,2", "-p", "1,,2", "-p 4242,4243" },
@@ -89,9 +89,11 @@ START_TEST(what_is_wrong_is_said)
 		{ "-p 1 --metric gpu", "--metric gpu", "-p", "--metric launches" },
 		{ "-a --metric time", "--metric", "time", "gpu, cpu or launches" },
 		{ "-a --metric ''", "--metric", "", "gpu, cpu or launches" },
-		{ "-a --metric launches --no-gpu", "--metric launches", "--no-gpu", "--metric cpu" },
+		{ "-a --metric launches --no-gpu", "--metric launches", "--no-gpu", "--metric "
+		  "cpu" },
 		{ "--metric gpu --no-gpu -- x", "--metric gpu", "--no-gpu", "leave --no-gpu out" },
-		{ "--metric gpu --no-inject -- x", "--metric gpu", "--no-inject", "leave --no-inject out" },
+		{ "--metric gpu --no-inject -- x", "--metric "
+		  "gpu", "--no-inject", "leave --no-inject out" },
 		{ "--metric cpu --no-cpu -- x", "--metric cpu", "--no-cpu", "leave --no-cpu out" },
 		{ "--no-cpu --no-gpu -- x", "--no-cpu", "--no-gpu", "leave one out" },
 		{ "-a -F 20 --no-cpu", "-F", "--no-cpu", "leave one out" },
@@ -136,10 +138,12 @@ START_TEST(what_is_right_is_taken)
 		{ "-- x", METRIC_GPU, DESTINATION_OWN_FILE, DESTINATION_OWN_FILE },
 		{ "--no-inject -- x", METRIC_LAUNCHES, DESTINATION_OWN_FILE, DESTINATION_OWN_FILE },
 		{ "--no-gpu -- x", METRIC_CPU, DESTINATION_OWN_FILE, DESTINATION_OWN_FILE },
-		{ "--no-gpu --no-inject -- x", METRIC_CPU, DESTINATION_OWN_FILE, DESTINATION_OWN_FILE },
+		{ "--no-gpu --no-inject -- "
+		  "x", METRIC_CPU, DESTINATION_OWN_FILE, DESTINATION_OWN_FILE },
 		{ "--no-cpu -- x", METRIC_GPU, DESTINATION_OWN_FILE, DESTINATION_OWN_FILE },
 		{ "--metric cpu -- x", METRIC_CPU, DESTINATION_OWN_FILE, DESTINATION_OWN_FILE },
-		{ "--metric launches -o - -- x", METRIC_LAUNCHES, DESTINATION_STDOUT, DESTINATION_STDOUT },
+		{ "--metric launches -o - -- "
+		  "x", METRIC_LAUNCHES, DESTINATION_STDOUT, DESTINATION_STDOUT },
 		{ "-f folded -- x", METRIC_GPU, DESTINATION_OWN_FILE, DESTINATION_OWN_FILE },
 		{ "-o x.folded -- x", METRIC_GPU, DESTINATION_FILE, DESTINATION_FILE },
 		{ "-p 1", METRIC_CPU, DESTINATION_STDOUT, DESTINATION_SUMMARY },
@@ -150,7 +154,8 @@ START_TEST(what_is_right_is_taken)
 		{ "-a", METRIC_CPU, DESTINATION_STDOUT, DESTINATION_SUMMARY },
 		{ "-a --no-gpu", METRIC_CPU, DESTINATION_STDOUT, DESTINATION_SUMMARY },
 		{ "-a --no-cpu", METRIC_LAUNCHES, DESTINATION_STDOUT, DESTINATION_SUMMARY },
-		{ "-a --metric launches", METRIC_LAUNCHES, DESTINATION_STDOUT, DESTINATION_SUMMARY },
+		{ "-a --metric "
+		  "launches", METRIC_LAUNCHES, DESTINATION_STDOUT, DESTINATION_SUMMARY },
 		{ "-a -o /dev/full", METRIC_CPU, DESTINATION_FILE, DESTINATION_FILE },
 		{ "-a -o .hidden", METRIC_CPU, DESTINATION_FILE, DESTINATION_FILE },
 		{ "-a -o dir.d/x", METRIC_CPU, DESTINATION_FILE, DESTINATION_FILE },
@@ -166,8 +171,8 @@ START_TEST(what_is_right_is_taken)
 		ck_assert_msg(!parse(rows[i].line, &o, &message), "%s: %s", rows[i].line, message);
 		ck_assert_int_eq(o.action, ACTION_RECORD);
 		ck_assert_msg(o.metric == rows[i].metric, "%s", rows[i].line);
-		ck_assert_msg(options__destination(&o, false) == rows[i].piped, "%s", rows[i].line);
-		ck_assert_msg(options__destination(&o, true) == rows[i].terminal, "%s", rows[i].line);
+		ck_assert_msg(options__destination(&o, false) == rows[i].piped, "row %zu", i);
+		ck_assert_msg(options__destination(&o, true) == rows[i].terminal, "row %zu", i);
 		options__free(&o);
 	}
 }
@@ -178,8 +183,8 @@ START_TEST(values_arrive)
 	struct options o;
 	char *message;
 
-	ck_assert_int_eq(parse("-p 30,1 --pid=20 -p 30 -F 99 -d 1.5s -o a -y --per-thread --annotate "
-			       "-vv", &o, &message), 0);
+	ck_assert_int_eq(parse("-p 30,1 --pid=20 -p 30 -F 99 -d 1.5s -o a -y --per-thread "
+			       "--annotate -vv", &o, &message), 0);
 	ck_assert_uint_eq(o.nr_pids, 3);
 	ck_assert(o.pids[0] == 1 && o.pids[1] == 20 && o.pids[2] == 30);
 	ck_assert_uint_eq(o.frequency, 99);
@@ -324,9 +329,11 @@ static char *printed(int (*print)(void))
 START_TEST(help_names_every_code_and_option)
 {
 	static const char *const words[] = {
-		"sudo gpucollect -o train.folded -- python3 train.py", "speedscope -", "--pid", "--all",
+		"sudo gpucollect -o train.folded -- python3 train.py", "speedscope "
+		"-", "--pid", "--all",
 		"--duration", "--frequency", "--output", "--format", "--metric", "--no-inject",
-		"--no-cpu", "--no-gpu", "--annotate", "--per-thread", "--force", "--quiet", "--verbose",
+		"--no-cpu", "--no-gpu", "--annotate", "--per-thread", "--force", "--quiet",
+		"--verbose",
 		"--version", "--help", "10000", "128 + ",
 	};
 	char *help = printed(options__print_help), code[16];
