@@ -23,7 +23,8 @@
 #include <unistd.h>
 #include "tests/simcuda/cu.h"
 
-#define NOINLINE __attribute__((noinline, noclone))
+/* Each function of a chain stays one of its own, even if it has the code of another. */
+#define NOINLINE __attribute__((noinline, noclone, no_icf))
 /* Code behind a function's last call, so that the call does not become a jump. */
 #define KEEP_FRAME() __asm__ volatile("" ::: "memory")
 
@@ -67,7 +68,8 @@ void account__print_total(const struct account *a, size_t n);
 #define MUST(call) app__must(call, #call)
 
 /* In place, so that the function with the chain's name is the one that calls the driver. */
-static inline CUresult app__launch(CUfunction f, CUstream s, uint64_t ns)
+static inline __attribute__((always_inline))
+CUresult app__launch(CUfunction f, CUstream s, uint64_t ns)
 {
 	void *params[] = { &ns };
 

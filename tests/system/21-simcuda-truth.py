@@ -73,6 +73,27 @@ def total(lines):
     return [line.split()[1:] for line in lines if line.startswith("total ")]
 
 
+def own_code(program, *functions):
+    """The compiler left each of them a function of its own, which a chain's name needs."""
+    out = subprocess.run(["nm", f"{B}/programs/{program}"], capture_output=True, text=True,
+                         check=True).stdout
+    at = {line.split()[2]: line.split()[0] for line in out.splitlines() if len(line.split()) == 3}
+    found = [at[f] for f in functions if f in at]
+    check(len(set(found)) == len(functions), f"{program}: {functions} at {found}")
+
+
+own_code("gpu_chains", "train", "evaluate", "layer", "shared_leaf", "own_leaf", "recurse",
+         "recurse_end", "compare", "sorted", "entries", "by_ex", "by_cooperative", "by_old",
+         "by_default_stream")
+own_code("gpu_paced", "paced", "unpaced", *(f"{name}_{n}" for n in range(16)
+                                            for name in ("lane", "first", "second", "third")))
+own_code("gpu_capture", "one_capture", "replay_graph", "launch_live", "launch_beside", "beside")
+own_code("gpu_pdl", "chained", "launch_head", "launch_dependent", "launch_plain")
+own_code("gpu_ends", "work", "launch_work", "launch_last", "end_by", "forked_children",
+         "fork_before", "at_exit", "go_on")
+own_code("gpu_contexts", "one_round", "one_reset", "launch_some")
+own_code("gpu_hold", "queue_up", "launch_held")
+
 lines, rows, stats = compare(["gpu_chains", "50", "7000"])
 check(total(lines) == [["600", "0"]] and stats["launches"] == 600, "gpu_chains: total")
 check({row[2] for row in rows} == {"cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchGridAsync",
