@@ -12,15 +12,47 @@
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-/* Stack memory that may be read: ordinary, no device. */
+/*
+ * Stack memory that may be read: ordinary, no device. The words behind the last one that was
+ * asked for are kept: a read costs the same for 8 bytes and for 512, and the next frames are there.
+ */
+#define READ_BLOCK 512
 struct readable {
 	__u64 lo, hi;
+	__u64 from;		/* address of block[0] */
+	__u64 len;		/* bytes in block */
+	__u64 block[READ_BLOCK / 8];
 };
+
+static ALWAYS_INLINE long unwind_read_word(struct readable *mem, __u64 *dst, __u64 addr)
+{
+	__u64 at = addr - mem->from, len = mem->hi - addr;
+
+	if (addr < mem->lo || addr + 8 > mem->hi || addr + 8 < addr)
+		return -1;
+	if (addr & 7)
+		return bpf_probe_read_user(dst, 8, (void *)addr);
+	if (at >= mem->len) {
+		if (len > READ_BLOCK)
+			len = READ_BLOCK;
+		mem->len = 0;
+		/* The block may reach into a page that isn't resident. */
+		if (bpf_probe_read_user(mem->block, len, (void *)addr))
+			return bpf_probe_read_user(dst, 8, (void *)addr);
+		mem->from = addr;
+		mem->len = len & ~7ull;
+		at = 0;
+	}
+	*dst = mem->block[at / 8 & (READ_BLOCK / 8 - 1)];
+	return 0;
+}
 
 static ALWAYS_INLINE long unwind_read(void *ctx, void *dst, __u32 size, __u64 addr)
 {
-	const struct readable *mem = ctx;
+	struct readable *mem = ctx;
 
+	if (size == 8)
+		return unwind_read_word(mem, dst, addr);
 	if (addr < mem->lo || addr + size > mem->hi || addr + size < addr)
 		return -1;
 	return bpf_probe_read_user(dst, size, (void *)addr);
@@ -35,6 +67,17 @@ static ALWAYS_INLINE void count(__u32 which)
 
 	if (n)
 		__sync_fetch_and_add(n, 1);	/* programs interrupt each other on one CPU */
+}
+
+/*
+ * For records that can wait for the collector's next tick: it is woken only when they pile up,
+ * since a wake-up costs the target more than the record.
+ */
+#define RING_WAKE (256u << 10)
+static ALWAYS_INLINE __u64 ring__lazy(void)
+{
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= RING_WAKE ? BPF_RB_FORCE_WAKEUP :
+	       BPF_RB_NO_WAKEUP;
 }
 
 static ALWAYS_INLINE void head__init(struct rec_head *head, __u16 type, __u32 size)

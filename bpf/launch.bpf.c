@@ -28,7 +28,7 @@ static ALWAYS_INLINE void launch__send(struct rec_launch *launch, struct task_st
 		else
 			launch->user = stack__send(s);
 	}
-	if (!raw && bpf_ringbuf_output(&ring, launch, sizeof(*launch), 0))
+	if (!raw && bpf_ringbuf_output(&ring, launch, sizeof(*launch), ring__lazy()))
 		count(LOST_LAUNCH);
 	if (s)
 		scratch__put(s);
@@ -242,7 +242,7 @@ int gpucollect_launch(struct pt_regs *ctx)
 		count(SEEN_LAUNCH);
 		if (args__multi(&launch, PT_REGS_PARM1(ctx), i))
 			count(LOST_ARGS);
-		if (bpf_ringbuf_output(&ring, &launch, sizeof(launch), 0))
+		if (bpf_ringbuf_output(&ring, &launch, sizeof(launch), ring__lazy()))
 			count(LOST_LAUNCH);
 	}
 	return 0;

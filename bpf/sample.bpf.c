@@ -59,7 +59,7 @@ int gpucollect_sample(struct bpf_perf_event_data *ctx)
 	} else {
 		sample.user = stack__send(s);
 	}
-	if (!raw && bpf_ringbuf_output(&ring, &sample, sizeof(sample), 0))
+	if (!raw && bpf_ringbuf_output(&ring, &sample, sizeof(sample), ring__lazy()))
 		count(LOST_SAMPLE);
 	scratch__put(s);
 	return 0;

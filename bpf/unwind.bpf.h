@@ -69,6 +69,7 @@ static ALWAYS_INLINE void stack__find(struct scratch *s, struct task_struct *tas
 
 	s->mem.lo = 0;
 	s->mem.hi = 0;
+	s->mem.len = 0;
 	if (sp < top && top - sp < MAX_STACK_BYTES) {
 		s->mem.lo = sp;
 		s->mem.hi = top;
@@ -396,7 +397,7 @@ static ALWAYS_INLINE __u64 stack__send(struct scratch *s)
 	s->rec.hash = hash;
 	s->rec.tgid = s->tgid;
 	s->rec.nr = s->nr;
-	if (bpf_ringbuf_output(&ring, &s->rec, size, 0)) {
+	if (bpf_ringbuf_output(&ring, &s->rec, size, ring__lazy())) {
 		count(LOST_STACK);
 		return 0;
 	}
@@ -477,7 +478,7 @@ static ALWAYS_INLINE void raw__frame(struct rec_raw *raw, struct scratch *s, __u
 		head__init(&raw_->head, REC_RAW, sizeof(*raw_) + (bytes)); \
 		raw__frame(raw_, s, prefix_); \
 		raw__copy(raw_, from_, len_, bytes); \
-		bpf_ringbuf_submit(raw_, 0); \
+		bpf_ringbuf_submit(raw_, BPF_RB_FORCE_WAKEUP); \
 	} \
 	raw_ != NULL; \
 })
