@@ -96,7 +96,7 @@ $(B)/tests/test_%: tests/unit/test_%.c $(filter-out $(B)/obj/loader/main.o,$(OBJ
 		$(if $(TIMING_LIB),$(B)/obj/embed.o)
 	$(call say,TEST,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -MF $@.d -o $@ $(filter %.c %.o,$^) $(LIBS) $(CHECK_LIBS) \
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -MF $@.d -o $@ $< $(filter %.o,$^) $(LIBS) $(CHECK_LIBS) \
 		$(EXTRA_LDFLAGS)
 unit-tests: $(UNIT_BIN)
 
