@@ -115,7 +115,7 @@ enum profile_metric {
 	PROFILE_GPU_NS = 0,	/* device time attributed to the path; count: timed launches */
 	PROFILE_CPU_NS = 1,	/* samples x period; count: samples */
 	PROFILE_LAUNCHES = 2,	/* launches; count: the same */
-	PROFILE_CPU_SAMPLES = 3,	/* samples; count: the same */
+	PROFILE_CPU_SAMPLES = 3,	/* samples, where they have no period; count: the same */
 	NR_PROFILE_METRICS,
 };
 
@@ -164,6 +164,8 @@ bool profile__next(const struct profile *p, size_t *pos, struct profile_value *v
 /* Sum of a metric over everything. */
 uint64_t profile__total(const struct profile *p, enum profile_metric metric);
 uint64_t profile__total_count(const struct profile *p, enum profile_metric metric);
+/* CPU samples: each is counted under PROFILE_CPU_NS or under PROFILE_CPU_SAMPLES, not both. */
+uint64_t profile__nr_samples(const struct profile *p);
 
 /* --- the run ----------------------------------------------------------------------------- */
 

@@ -90,22 +90,22 @@ const struct profile_counter *profile__counter_at(const struct profile *p, size_
 	return &p->counters[i];
 }
 
-static double share_lost(const struct profile *p, enum profile_counter_kind kind,
-			 enum profile_metric metric)
+static double share_lost(const struct profile *p, enum profile_counter_kind kind, uint64_t kept)
 {
-	double lost = 0, kept = (double)profile__total_count(p, metric);
+	double lost = 0;
 	size_t i;
 
 	for (i = 0; i < p->nr_counters; i++)
 		if (p->counters[i].kind == kind)
 			lost += (double)p->counters[i].value;
-	return lost > 0 ? lost / (lost + kept) : 0;
+	return lost > 0 ? lost / (lost + (double)kept) : 0;
 }
 
 double profile__lost_share(const struct profile *p)
 {
-	double samples = share_lost(p, PROFILE_LOST_SAMPLES, PROFILE_CPU_SAMPLES);
-	double launches = share_lost(p, PROFILE_LOST_LAUNCHES, PROFILE_LAUNCHES);
+	double samples = share_lost(p, PROFILE_LOST_SAMPLES, profile__nr_samples(p));
+	double launches = share_lost(p, PROFILE_LOST_LAUNCHES,
+				     profile__total_count(p, PROFILE_LAUNCHES));
 
 	return samples > launches ? samples : launches;
 }

@@ -125,3 +125,9 @@ uint64_t profile__total_count(const struct profile *p, enum profile_metric metri
 			total = sum(total, p->values[i].count);
 	return total;
 }
+
+uint64_t profile__nr_samples(const struct profile *p)
+{
+	return sum(profile__total_count(p, PROFILE_CPU_NS),
+		   profile__total_count(p, PROFILE_CPU_SAMPLES));
+}

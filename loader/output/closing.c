@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/output/closing.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loader/base/text.h"
+#include "loader/output/quality.h"
+
+#define MAX_FILES 8
+#define MANY_STACKS 50000	/* from here on speedscope needs minutes */
+#define MANY_BYTES (20u << 20)
+
+static const char *const units[NR_PROFILE_METRICS] = {
+	[PROFILE_GPU_NS] = "nanoseconds of GPU time",
+	[PROFILE_CPU_NS] = "nanoseconds of CPU time",
+	[PROFILE_LAUNCHES] = "launches",
+	[PROFILE_CPU_SAMPLES] = "CPU samples",
+};
+
+/* One line of the summary: everything goes through here, so that no name steers the terminal. */
+static void line(struct text *out, struct text *content)
+{
+	if (content->failed)
+		out->failed = true;
+	if (content->len) {
+		text__add_string(out, "gpucollect: ");
+		text__add_clean(out, content->data, content->len, TEXT_TERMINAL);
+		text__add_string(out, "\n");
+	}
+	text__free(content);
+}
+
+static bool recorded(const struct profile *p, enum profile_metric metric)
+{
+	return profile__run_const(p)->metrics & 1u << metric;
+}
+
+static void add_written(struct text *out, const struct closing_options *o)
+{
+	char a[TEXT_FIGURE], b[TEXT_FIGURE];
+	struct text t = { 0 };
+
+	if (!o->stats)
+		return;
+	if (o->written)
+		text__printf(&t, "wrote %s: ", o->written);
+	text__printf(&t, "%s stacks, %s; weights are %s", text__count(a, o->stats->lines),
+		     text__bytes(b, o->stats->bytes), units[o->metric]);
+	line(out, &t);
+	if (o->stats->lines > MANY_STACKS || o->stats->bytes > MANY_BYTES) {
+		text__printf(&t, "that is much for a viewer: record shorter or fewer processes if it "
+				 "is slow");
+		line(out, &t);
+	}
+}
+
+static void add_launches(struct text *t, const struct profile *p)
+{
+	uint64_t launches = profile__total_count(p, PROFILE_LAUNCHES);
+	char a[TEXT_FIGURE], b[TEXT_FIGURE];
+
+	text__printf(t, ", %s launches", text__count(a, launches));
+	if (recorded(p, PROFILE_GPU_NS))
+		text__printf(t, " (%s timed, %s of GPU time)",
+			     text__count(a, profile__total_count(p, PROFILE_GPU_NS)),
+			     text__duration(b, profile__total(p, PROFILE_GPU_NS)));
+}
+
+static void add_captured(struct text *out, const struct profile *p)
+{
+	const struct profile_run *run = profile__run_const(p);
+	char a[TEXT_FIGURE];
+	struct text t = { 0 };
+
+	text__printf(&t, "captured %s", text__duration(a, run->duration_ns));
+	if (recorded(p, PROFILE_CPU_NS) || recorded(p, PROFILE_CPU_SAMPLES))
+		text__printf(&t, ", %s CPU samples at %" PRIu32 " Hz",
+			     text__count(a, profile__nr_samples(p)), run->frequency);
+	if (recorded(p, PROFILE_LAUNCHES))
+		add_launches(&t, p);
+	line(out, &t);
+}
+
+/* How a duration came about, where it isn't simply a calibrated measurement. */
+static void add_gpu_time(struct text *out, const struct profile *p)
+{
+	uint64_t total = profile__total(p, PROFILE_GPU_NS), uncalibrated = 0, estimated = 0;
+	const struct profile_run *run = profile__run_const(p);
+	char a[TEXT_FIGURE];
+	struct profile_value v;
+	struct text t = { 0 };
+	size_t pos = 0;
+
+	if (!recorded(p, PROFILE_GPU_NS) || !total)
+		return;
+	while (profile__next(p, &pos, &v)) {
+		if (v.metric != PROFILE_GPU_NS)
+			continue;
+		uncalibrated += v.flags & PROFILE_UNCALIBRATED ? v.value : 0;
+		estimated += v.flags & PROFILE_ESTIMATED ? v.value : 0;
+	}
+	text__printf(&t, "GPU time is event-timed");
+	if (uncalibrated)
+		text__printf(&t, "; uncalibrated (its constant is not known): %s",
+			     text__share(a, uncalibrated, total));
+	if (estimated)
+		text__printf(&t, "; estimated: %s", text__share(a, estimated, total));
+	line(out, &t);
+	if (run->gpu_busy_known)
+		text__printf(&t, "device busy for %s; ", text__duration(a, run->gpu_busy_ns));
+	else
+		text__printf(&t, "device busy time: not known; ");
+	text__printf(&t, "kernels that overlap are each shown in full, so the sum may exceed wall "
+			 "time");
+	line(out, &t);
+}
+
+/* The counters of one kind on one line: "lost: 12 of 1,544 CPU samples (0.8 %): cause 10, …". */
+static void add_counters(struct text *out, const struct profile *p, enum profile_counter_kind kind,
+			 const char *what, const char *of, uint64_t kept)
+{
+	char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE];
+	struct text t = { 0 };
+	uint64_t sum = 0;
+	size_t i, nr = 0;
+
+	for (i = 0; i < profile__nr_counters(p); i++)
+		if (profile__counter_at(p, i)->kind == kind)
+			sum += profile__counter_at(p, i)->value;
+	if (!sum)
+		return;
+	text__printf(&t, "%s: %s", what, text__count(a, sum));
+	if (of)
+		text__printf(&t, " of %s %s (%s)", text__count(a, sum + kept), of,
+			     text__share(c, sum, sum + kept));
+	for (i = 0; i < profile__nr_counters(p); i++) {
+		const struct profile_counter *counter = profile__counter_at(p, i);
+
+		if (counter->kind != kind || !counter->value)
+			continue;
+		text__printf(&t, "%s %s (%s)", nr++ ? "," : ":", counter->what,
+			     text__count(b, counter->value));
+	}
+	line(out, &t);
+}
+
+static void add_losses(struct text *out, const struct profile *p)
+{
+	uint64_t launches = profile__total_count(p, PROFILE_LAUNCHES);
+	uint64_t timed = profile__total_count(p, PROFILE_GPU_NS);
+	char a[TEXT_FIGURE];
+	struct text t = { 0 };
+	size_t i;
+
+	add_counters(out, p, PROFILE_LOST_SAMPLES, "lost", "CPU samples", profile__nr_samples(p));
+	add_counters(out, p, PROFILE_LOST_LAUNCHES, "lost", "launches", launches);
+	add_counters(out, p, PROFILE_LOST_OTHER, "lost", NULL, 0);
+	add_counters(out, p, PROFILE_UNTIMED, "counted, not timed", "launches", timed);
+	for (i = 0; i < profile__nr_counters(p); i++) {
+		const struct profile_counter *c = profile__counter_at(p, i);
+
+		if (c->kind != PROFILE_INFO || !c->value)
+			continue;
+		text__printf(&t, "%s: %s", c->what, text__count(a, c->value));
+		line(out, &t);
+	}
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static void add_part(struct text *t, uint64_t part, uint64_t whole, const char *what)
+{
+	char a[TEXT_FIGURE], b[TEXT_FIGURE];
+
+	if (part)
+		text__printf(t, "%s %s %s (%s)", t->len ? "," : "", what, text__count(a, part),
+			     text__share(b, part, whole));
+}
+
+static void add_files(struct text *out, const struct quality *q, const char *events)
+{
+	char a[TEXT_FIGURE];
+	struct text t = { 0 };
+	size_t i;
+
+	for (i = 0; i < q->nr_files && i < MAX_FILES; i++) {
+		const struct quality_file *f = &q->files[i];
+
+		text__printf(&t, "%s: ", base_name(f->module));
+		if (f->no_unwind_info)
+			text__printf(&t, "no unwind information in %s of the %s",
+				     text__share(a, f->no_unwind_info, q->events), events);
+		if (f->no_symbols)
+			text__printf(&t, "%sno symbols in %s of the %s", f->no_unwind_info ? ", " : "",
+				     text__share(a, f->no_symbols, q->events), events);
+		line(out, &t);
+	}
+	if (q->nr_files > MAX_FILES) {
+		text__printf(&t, "and %zu more files without symbols or unwind information",
+			     q->nr_files - MAX_FILES);
+		line(out, &t);
+	}
+}
+
+/* Whether stacks are whole and named, and whose fault it is where not. */
+static int add_quality(struct text *out, const struct profile *p, bool launches)
+{
+	const char *events = launches ? "launches" : "CPU samples";
+	struct text t = { 0 }, marks = { 0 }, names = { 0 };
+	char a[TEXT_FIGURE];
+	struct quality q;
+	int i, err;
+
+	err = quality__new(p, launches, &q);
+	if (err)
+		return err;
+	for (i = 0; i < NR_PROFILE_MARKS; i++) {
+		struct text mark = { 0 };
+		const char *text = profile__mark_text((enum profile_mark)i);
+		const char *hole = strstr(text, ": %s");
+
+		text__add(&mark, text, hole ? (size_t)(hole - text) : strlen(text));
+		text__add_string(&mark, hole ? "]" : "");
+		if (!mark.failed)
+			add_part(&marks, q.marks[i], q.events, mark.data);
+		text__free(&mark);
+	}
+	add_part(&marks, q.guessed, q.events, "guessed by frame pointer");
+	for (i = PROFILE_RESOLVED + 1; i < NR_PROFILE_UNRESOLVED; i++)
+		add_part(&names, q.unresolved[i], q.events,
+			 profile__unresolved_text((enum profile_unresolved)i));
+	if (q.events) {
+		text__printf(&t, "stacks of %s from their root: %s", events,
+			     text__share(a, q.complete, q.events));
+		if (marks.len)
+			text__printf(&t, "; others:%s", marks.data);
+		line(out, &t);
+	}
+	if (names.len) {
+		text__printf(&t, "functions without a name in %s:%s", events, names.data);
+		line(out, &t);
+	}
+	out->failed |= marks.failed | names.failed;
+	text__free(&marks);
+	text__free(&names);
+	add_files(out, &q, events);
+	quality__free(&q);
+	return 0;
+}
+
+static void add_cost(struct text *out, const struct profile *p)
+{
+	const struct profile_run *run = profile__run_const(p);
+	char a[TEXT_FIGURE], b[TEXT_FIGURE];
+	struct text t = { 0 };
+
+	if (run->own_cpu_ns)
+		text__printf(&t, " %s of CPU time (%s of one CPU)", text__duration(a, run->own_cpu_ns),
+			     text__share(b, run->own_cpu_ns, run->duration_ns));
+	if (run->own_bpf_ns)
+		text__printf(&t, "%s %s in BPF programs (%s)", t.len ? "," : "",
+			     text__duration(a, run->own_bpf_ns),
+			     text__share(b, run->own_bpf_ns, run->duration_ns));
+	if (run->own_memory)
+		text__printf(&t, "%s %s of memory", t.len ? "," : "", text__bytes(a, run->own_memory));
+	if (t.len) {
+		struct text whole = { 0 };
+
+		text__printf(&whole, "own cost:%s", t.data);
+		line(out, &whole);
+	}
+	text__free(&t);
+}
+
+int closing__write(const struct profile *p, const struct closing_options *o, FILE *f)
+{
+	struct text out = { 0 }, t = { 0 };
+	size_t i;
+	int err = 0;
+
+	add_captured(&out, p);
+	add_losses(&out, p);
+	if (recorded(p, PROFILE_CPU_NS) || recorded(p, PROFILE_CPU_SAMPLES))
+		err = add_quality(&out, p, false);
+	if (!err && recorded(p, PROFILE_LAUNCHES))
+		err = add_quality(&out, p, true);
+	add_gpu_time(&out, p);
+	for (i = 0; i < profile__nr_notes(p); i++) {
+		text__add_string(&t, profile__note_at(p, i));
+		line(&out, &t);
+	}
+	add_cost(&out, p);
+	add_written(&out, o);
+	if (!err && out.failed)
+		err = -ENOMEM;
+	errno = 0;
+	if (!err && (fwrite(out.data, 1, out.len, f) != out.len || fflush(f)))
+		err = errno ? -errno : -EIO;
+	text__free(&out);
+	return err;
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/output/summary.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loader/base/array.h"
+#include "loader/base/text.h"
+#include "loader/output/names.h"
+
+#define DEFAULT_ROWS 10
+#define DEFAULT_COLUMNS 80
+#define MIN_NAME 20		/* columns that a name gets also on a narrow terminal */
+
+/* What ends stacks: one row of a table. */
+struct row {
+	const char *name;
+	uint64_t value;
+	uint64_t count;
+};
+
+struct table_of {
+	struct row *rows;
+	size_t nr, size;
+	uint64_t value;		/* of all rows */
+	uint64_t count;
+};
+
+static int name_cmp(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static int value_cmp(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	if (x->value != y->value)
+		return x->value < y->value ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	return __builtin_add_overflow(a, b, &a) ? UINT64_MAX : a;
+}
+
+/* All values of a metric by the innermost frame, largest first. */
+static int collect(const struct profile *p, const struct names *names, enum profile_metric metric,
+		   struct table_of *t)
+{
+	struct profile_value v;
+	size_t pos = 0, i, kept = 0;
+
+	memset(t, 0, sizeof(*t));
+	while (profile__next(p, &pos, &v)) {
+		if (v.metric != metric || !v.value)
+			continue;
+		if (array__reserve((void **)&t->rows, &t->size, t->nr, sizeof(*t->rows)))
+			return -ENOMEM;
+		t->rows[t->nr++] = (struct row){
+			.name = names__of(names, profile__node_frame(p, v.node)),
+			.value = v.value, .count = v.count,
+		};
+		t->value = sum(t->value, v.value);
+		t->count = sum(t->count, v.count);
+	}
+	if (!t->nr)
+		return 0;
+	qsort(t->rows, t->nr, sizeof(*t->rows), name_cmp);
+	for (i = 0; i < t->nr; i++) {
+		struct row *r = &t->rows[i];
+
+		if (kept && !strcmp(t->rows[kept - 1].name, r->name)) {
+			t->rows[kept - 1].value = sum(t->rows[kept - 1].value, r->value);
+			t->rows[kept - 1].count = sum(t->rows[kept - 1].count, r->count);
+		} else {
+			t->rows[kept++] = *r;
+		}
+	}
+	t->nr = kept;
+	qsort(t->rows, t->nr, sizeof(*t->rows), value_cmp);
+	return 0;
+}
+
+/* A name in at most `room` columns. */
+static void add_name(struct text *out, const char *name, size_t room)
+{
+	static const char gpu[] = "[GPU] ";
+	struct text clean = { 0 };
+	size_t columns = 0, i, n;
+
+	if (!strncmp(name, gpu, sizeof(gpu) - 1))
+		name += sizeof(gpu) - 1;
+	text__add_clean(&clean, name, strlen(name), TEXT_TERMINAL);
+	if (clean.failed) {
+		out->failed = true;
+		return;
+	}
+	if (text__columns(clean.data, clean.len) > room) {
+		for (i = 0; columns + 1 < room; columns++) {
+			n = text__utf8(clean.data + i, clean.len - i);
+			i += n ? n : 1;
+		}
+		text__truncate(&clean, i);
+		text__add_string(&clean, "\xe2\x80\xa6");
+	}
+	text__add(out, clean.data, clean.len);
+	text__free(&clean);
+}
+
+struct layout {
+	const char *title;
+	const char *what;	/* head of the last column */
+	const char *counted;	/* head of the count column; NULL: none */
+	const char *others;	/* "… 12 more kernels" */
+	bool time;		/* values are ns */
+	bool mean;		/* with the mean of each count */
+};
+
+static void add_head(struct text *out, const struct layout *l, const struct table_of *t)
+{
+	char a[TEXT_FIGURE], b[TEXT_FIGURE];
+
+	text__printf(out, "%s: %s", l->title,
+		     l->time ? text__duration(a, t->value) : text__count(a, t->value));
+	if (l->counted)
+		text__printf(out, " in %s %s", text__count(b, t->count), l->counted);
+	text__printf(out, "\n%9s", "share");
+	if (l->time)
+		text__printf(out, " %10s", "time");
+	text__printf(out, " %12s", l->counted ? l->counted : "launches");
+	if (l->mean)
+		text__printf(out, " %9s", "mean");
+	text__printf(out, "  %s\n", l->what);
+}
+
+static void add_table(struct text *out, const struct layout *l, const struct table_of *t,
+		      const struct summary_options *o)
+{
+	size_t rows = o->rows ? o->rows : DEFAULT_ROWS, i, used;
+	size_t columns = o->columns ? o->columns : DEFAULT_COLUMNS;
+	char a[TEXT_FIGURE];
+
+	if (!t->nr)
+		return;
+	add_head(out, l, t);
+	for (i = 0; i < t->nr && i < rows; i++) {
+		const struct row *r = &t->rows[i];
+		size_t start = out->len;
+
+		text__printf(out, "%9s", text__share(a, r->value, t->value));
+		if (l->time)
+			text__printf(out, " %10s", text__duration(a, r->value));
+		text__printf(out, " %12s", text__count(a, r->count));
+		if (l->mean)
+			text__printf(out, " %9s", text__duration(a, r->count ? r->value / r->count : 0));
+		text__add_string(out, "  ");
+		used = out->len - start;
+		add_name(out, r->name, columns > used + MIN_NAME ? columns - used : MIN_NAME);
+		text__add_string(out, "\n");
+	}
+	if (t->nr > rows)
+		text__printf(out, "%9s and %zu more %s\n", "", t->nr - rows, l->others);
+	text__add_string(out, "\n");
+}
+
+static int add_metric(struct text *out, const struct profile *p, const struct names *names,
+		      enum profile_metric metric, const struct layout *l,
+		      const struct summary_options *o)
+{
+	struct table_of t;
+	int err = collect(p, names, metric, &t);
+
+	if (!err)
+		add_table(out, l, &t, o);
+	free(t.rows);
+	return err;
+}
+
+static const struct layout gpu_layout = {
+	.title = "GPU time by kernel", .what = "kernel", .counted = "launches",
+	.others = "kernels", .time = true, .mean = true,
+};
+
+static const struct layout launches_layout = {
+	.title = "Launches by kernel", .what = "kernel", .others = "kernels",
+};
+
+static const struct layout cpu_layout = {
+	.title = "CPU time by function", .what = "function", .counted = "samples",
+	.others = "functions", .time = true,
+};
+
+int summary__write(const struct profile *p, const struct summary_options *o, FILE *f)
+{
+	uint32_t metrics = profile__run_const(p)->metrics;
+	struct names *names = NULL;
+	struct text out = { 0 };
+	int err;
+
+	err = names__new(p, false, &names);
+	if (!err && profile__total(p, PROFILE_GPU_NS))
+		err = add_metric(&out, p, names, PROFILE_GPU_NS, &gpu_layout, o);
+	else if (!err)
+		err = add_metric(&out, p, names, PROFILE_LAUNCHES, &launches_layout, o);
+	if (!err)
+		err = add_metric(&out, p, names, PROFILE_CPU_NS, &cpu_layout, o);
+	if (!err && !out.len)
+		text__add_string(&out, "Nothing was captured.\n");
+	if (!err && (metrics & 1u << PROFILE_GPU_NS))
+		text__add_string(&out, "Kernels that overlap each count in full: the sum may exceed "
+				       "wall time.\n");
+	if (!err && o->again) {
+		text__add_string(&out, "All stacks: ");
+		text__add_clean(&out, o->again, strlen(o->again), TEXT_TERMINAL);
+		text__add_string(&out, "\n");
+	}
+	if (!err && out.failed)
+		err = -ENOMEM;
+	errno = 0;
+	if (!err && (fwrite(out.data, 1, out.len, f) != out.len || fflush(f)))
+		err = errno ? -errno : -EIO;
+	text__free(&out);
+	names__free(names);
+	return err;
+}
