@@ -36,7 +36,8 @@ OBJ := $(SRC:%.c=$(B)/obj/%.o)
 BPF_SRC := bpf/maps.bpf.c $(sort $(filter-out bpf/maps.bpf.c,$(wildcard bpf/*.bpf.c)))
 BPF_OBJ := $(BPF_SRC:%.c=$(B)/obj/%.o)
 TIMING_SRC := $(sort $(wildcard gpu_timing/library/*.c) $(wildcard gpu_timing/library/*.S))
-TIMING_OBJ := $(addprefix $(B)/obj/,$(addsuffix .o,$(basename $(TIMING_SRC))))
+TIMING_OBJ := $(addprefix $(B)/obj/,$(addsuffix .o,$(basename $(TIMING_SRC)))) \
+	$(B)/obj/gpu_timing/library/stub.o
 TIMING_LIB := $(if $(TIMING_SRC),$(B)/libgpucollect_timing.so)
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(B)/tests/%)
@@ -70,6 +71,11 @@ $(B)/obj/gpu_timing/library/%.o: gpu_timing/library/%.c
 	$(Q)$(CC) $(TIMING_CFLAGS) -MMD -MP -c $< -o $@
 $(B)/obj/gpu_timing/library/%.o: gpu_timing/library/%.S
 	$(call say,AS,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TIMING_CFLAGS) -MMD -MP -c $< -o $@
+# The one source that both need: the library to swap, the program to look before it starts.
+$(B)/obj/gpu_timing/library/stub.o: gpu_timing/stub.c
+	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TIMING_CFLAGS) -MMD -MP -c $< -o $@
 $(B)/libgpucollect_timing.so: $(TIMING_OBJ)

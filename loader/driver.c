@@ -14,6 +14,7 @@
 
 #include "gpu_timing/channel.h"
 #include "gpu_timing/reader.h"
+#include "gpu_timing/stub.h"
 
 #define MAX_CANDIDATES 32
 #define LD_CACHE "/etc/ld.so.cache"
@@ -188,33 +189,44 @@ static uint64_t file_offset(Elf *elf, uint64_t vaddr)
 	return 0;
 }
 
-static int scan_symbols(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh, driver_entry fn, void *ctx)
+/* A launch entry as its symbol has it. */
+struct entry {
+	uint32_t entry;		/* enum launch_entry */
+	uint64_t offset;
+	uint64_t vaddr;
+	uint64_t size;
+};
+
+typedef void (*entry_fn)(void *ctx, const struct entry *e);
+
+static int scan_symbols(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh, entry_fn fn, void *ctx)
 {
 	Elf_Data *data = elf_getdata(scn, NULL);
-	uint32_t entry;
+	struct entry e;
 	int found = 0, i;
 	GElf_Sym sym;
 
 	for (i = 0; data && gelf_getsym(data, i, &sym); i++) {
 		const char *name = elf_strptr(elf, sh->sh_link, sym.st_name);
-		uint64_t offset;
 
 		if (!name || GELF_ST_TYPE(sym.st_info) != STT_FUNC || sym.st_shndx == SHN_UNDEF)
 			continue;
-		for (entry = ENTRY_UNKNOWN + 1; entry < NR_LAUNCH_ENTRIES; entry++) {
-			if (strcmp(name, channel__slot_name(entry)))
+		for (e.entry = ENTRY_UNKNOWN + 1; e.entry < NR_LAUNCH_ENTRIES; e.entry++) {
+			if (strcmp(name, channel__slot_name(e.entry)))
 				continue;
-			offset = file_offset(elf, sym.st_value);
-			if (!offset)
+			e.offset = file_offset(elf, sym.st_value);
+			e.vaddr = sym.st_value;
+			e.size = sym.st_size;
+			if (!e.offset)
 				continue;
-			fn(ctx, entry, offset);
+			fn(ctx, &e);
 			found++;
 		}
 	}
 	return found;
 }
 
-int driver__entries(int fd, driver_entry fn, void *ctx)
+static int scan_file(int fd, entry_fn fn, void *ctx)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr sh;
@@ -230,4 +242,59 @@ int driver__entries(int fd, driver_entry fn, void *ctx)
 			found += scan_symbols(elf, scn, &sh, fn, ctx);
 	elf_end(elf);
 	return found ? 0 : -ENOENT;
+}
+
+struct entries {
+	driver_entry fn;
+	void *ctx;
+};
+
+static void pass_on(void *ctx, const struct entry *e)
+{
+	const struct entries *to = ctx;
+
+	to->fn(to->ctx, e->entry, e->offset);
+}
+
+int driver__entries(int fd, driver_entry fn, void *ctx)
+{
+	struct entries to = { fn, ctx };
+
+	return scan_file(fd, pass_on, &to);
+}
+
+struct check {
+	int fd;
+	int err;
+	const char *entry;
+};
+
+static void check_shape(void *ctx, const struct entry *e)
+{
+	uint8_t code[STUB_MAX_SIZE];
+	struct check *c = ctx;
+	struct stub stub;
+	int err = -ENOEXEC;
+
+	if (c->err)
+		return;
+	if (e->size && e->size <= sizeof(code)) {
+		if (pread(c->fd, code, e->size, (off_t)e->offset) != (ssize_t)e->size)
+			err = -EIO;
+		else
+			err = stub__decode(code, e->size, e->vaddr, stub__stack_args(e->entry), &stub);
+	}
+	if (err) {
+		c->err = err;
+		c->entry = channel__slot_name(e->entry);
+	}
+}
+
+int driver__check(int fd, const char **entry)
+{
+	struct check c = { .fd = fd };
+	int err = scan_file(fd, check_shape, &c);
+
+	*entry = c.entry;
+	return err ? err : c.err;
 }

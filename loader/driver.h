@@ -25,4 +25,11 @@ typedef void (*driver_entry)(void *ctx, uint32_t entry, uint64_t offset);
 /* 0 or a negative errno; -ENOENT: it exports none of them. */
 int driver__entries(int fd, driver_entry fn, void *ctx);
 
+/*
+ * Whether the timing library will find the driver's launch entries in the shape that it knows.
+ * 0; -ENOEXEC: not, and *entry names the first that isn't; -ENOENT: no such entries; or another
+ * negative errno.
+ */
+int driver__check(int fd, const char **entry);
+
 #endif

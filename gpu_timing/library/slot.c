@@ -11,7 +11,7 @@
 
 #include "gpu_timing/library/library.h"
 #include "gpu_timing/library/maps.h"
-#include "gpu_timing/library/stub.h"
+#include "gpu_timing/stub.h"
 
 #define PAGE 4096ull
 
@@ -24,20 +24,6 @@ struct slot {
 };
 
 static struct slot slots[NR_CHANNEL_SLOTS];
-
-static unsigned int stack_arguments(uint32_t slot)
-{
-	switch (slot) {
-	case ENTRY_LAUNCH_KERNEL:
-	case ENTRY_LAUNCH_KERNEL_PTSZ:
-		return 5;
-	case ENTRY_COOPERATIVE:
-	case ENTRY_COOPERATIVE_PTSZ:
-		return 4;
-	default:
-		return 0;
-	}
-}
 
 static const char *symbol(uint32_t slot)
 {
@@ -63,7 +49,7 @@ static enum channel_reason look_at(uint32_t i, uint64_t *gone)
 
 	if (!code)
 		return i == ENTRY_LAUNCH_KERNEL ? REASON_NO_SYMBOL : REASON_NONE;
-	if (stub__decode(code, s->size, (uint64_t)code, stack_arguments(i), &stub))
+	if (stub__decode(code, s->size, (uint64_t)code, stub__stack_args(i), &stub))
 		return REASON_SHAPE;
 	/* One word for all entries, else it isn't what we take it for. */
 	if (*gone && stub.gone != *gone)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "gpu_timing/library/stub.h"
+#include "gpu_timing/channel.h"
+#include "gpu_timing/stub.h"
 
 #include <errno.h>
+#include <linux/types.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -106,6 +108,20 @@ static bool push_arguments(struct cursor *c, unsigned int nr)
 		} else {
 			return !want && padded == nr % 2;
 		}
+	}
+}
+
+unsigned int stub__stack_args(uint32_t slot)
+{
+	switch (slot) {
+	case ENTRY_LAUNCH_KERNEL:
+	case ENTRY_LAUNCH_KERNEL_PTSZ:
+		return 5;
+	case ENTRY_COOPERATIVE:
+	case ENTRY_COOPERATIVE_PTSZ:
+		return 4;
+	default:
+		return 0;
 	}
 }
 

@@ -5,14 +5,17 @@
  * known; anything else is refused. Read in libcuda 580.159.04: all 671 entries with a slot have the
  * first shape. A pure function, so that it can be tested byte by byte.
  */
-#ifndef LIBRARY_STUB_H
-#define LIBRARY_STUB_H
+#ifndef GPU_TIMING_STUB_H
+#define GPU_TIMING_STUB_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #define STUB_GONE 0x321cba00u	/* what the word holds after the driver's exit handler */
 #define STUB_MAX_SIZE 512
+
+/* Arguments that an entry (enum channel_slot) takes on the stack, x86-64: cuda.h 13.0. */
+unsigned int stub__stack_args(uint32_t slot);
 
 struct stub {
 	uint64_t gone;		/* address of that word */
