@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * One thread queues COUNT launches behind a wait for a value in memory and then releases them
- * itself. A stream's queue has room for about 1,020 entries on a real device (STANDIN_QUEUE=1021 on
+ * itself. A stream's queue has room for about 1,020 entries on a real device (STANDIN_QUEUE=1022 on
  * the virtual one); a guest that takes entries of its own makes this program hang: an alarm ends it
  * with status 7.
  *

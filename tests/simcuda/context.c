@@ -3,6 +3,9 @@
 #include "sim.h"
 #include <string.h>
 
+/* Wide enough for a guest that asks only now and then. */
+#define CRASH_WINDOW_NS 30000000
+
 static struct slab slab = SLAB(struct CUctx_st);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static CUcontext primary[SIM_MAX_DEVICES];
@@ -19,6 +22,8 @@ static void ctx__start(CUcontext c, int device)
 	c->id = ++ids;
 	c->blocking_end = SIM_NONE;
 	c->any_end = SIM_NONE;
+	c->ending = false;
+	c->asking = 0;
 	c->held = 0;
 	c->legacy = stream__new(c, STREAM_LEGACY, 0);
 	store(&c->magic, M_CTX);
@@ -29,6 +34,16 @@ static void ctx__end(CUcontext c)
 {
 	CUstream legacy = c->legacy;
 
+	if (dev.crash) {
+		int64_t until = now_ns() + CRASH_WINDOW_NS;
+
+		store(&c->ending, true);
+		while (now_ns() < until) {
+			if (load(&c->asking))
+				dev__stale();
+			sim__nap();
+		}
+	}
 	c->generation++;
 	store(&c->magic, M_DEAD);
 	stream__free(legacy);

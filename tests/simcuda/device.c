@@ -158,6 +158,7 @@ static void in_child(void)
 	/* a child that forked before the first cuInit may use the device */
 	if (dev.state == SIM_READY)
 		dev.state = SIM_FORKED;
+	dev.pid = (int)getpid();
 	pthread_mutex_init(&init_lock, NULL);
 	thread__forget_all();
 }

@@ -12,12 +12,20 @@ static struct slab slab = SLAB(struct CUevent_st);
 
 CUresult event__check(CUevent e)
 {
-	if (!e || e->magic != M_EVENT) {
-		if (e)
+	if (unlikely(!e || e->magic != M_EVENT)) {
+		if (e) {
+			count(thread__self(), C_stale);
 			dev__stale();
+		}
 		return CU_INVALID_HANDLE;
 	}
-	return ctx__alive(e->ctx, e->generation) ? CU_OK : CU_CONTEXT_IS_DESTROYED;
+	if (likely(ctx__alive(e->ctx, e->generation))) {
+		if (unlikely(load(&e->ctx->ending)))
+			dev__stale();
+		return CU_OK;
+	}
+	count(thread__self(), C_stale);
+	return CU_CONTEXT_IS_DESTROYED;
 }
 
 /* Takes it out of the list of the stream that it waits in, whoever that is. */
@@ -117,7 +125,7 @@ static void record_now(CUevent e, CUstream s)
 	if (e->flags & CU_EVENT_DISABLE_TIMING)
 		pthread_mutex_lock(s->lock);
 	else
-		stream__reserve(s);
+		stream__reserve(s, 1);
 	e->seq++;
 	e->capture_id = 0;
 	if (unlikely(queue__holds(s))) {
@@ -172,8 +180,18 @@ static CUresult record(CUevent e, CUstream handle, bool ptsz, unsigned flags)
 	return CU_OK;
 }
 
-API(cuEventRecord, CUevent e, CUstream s) { ENTER(); RET(record(e, s, false, 0)); }
-API(cuEventRecord_ptsz, CUevent e, CUstream s) { ENTER(); RET(record(e, s, true, 0)); }
+API(cuEventRecord, CUevent e, CUstream s)
+{
+	ENTER_IN_CHILD_TOO();
+	RET(record(e, s, false, 0));
+}
+
+API(cuEventRecord_ptsz, CUevent e, CUstream s)
+{
+	ENTER_IN_CHILD_TOO();
+	RET(record(e, s, true, 0));
+}
+
 
 API(cuEventRecordWithFlags, CUevent e, CUstream s, unsigned flags)
 {
@@ -256,7 +274,7 @@ static int64_t event__between(CUevent a, CUevent b)
 	return on_grain(b->when) - on_grain(a->when) + (a != b ? dev.bracket_empty : 0);
 }
 
-static CUresult elapsed(float *ms, CUevent a, CUevent b)
+static CUresult elapsed_now(float *ms, CUevent a, CUevent b)
 {
 	struct thread *t = thread__self();
 	CUresult r = event__check(a);
@@ -282,5 +300,29 @@ static CUresult elapsed(float *ms, CUevent a, CUevent b)
 	return r;
 }
 
-API(cuEventElapsedTime, float *ms, CUevent a, CUevent b) { ENTER(); RET(elapsed(ms, a, b)); }
-API(cuEventElapsedTime_v2, float *ms, CUevent a, CUevent b) { ENTER(); RET(elapsed(ms, a, b)); }
+/* Measured: the driver reads freed memory if the context goes while a thread is in here. */
+static CUresult elapsed(float *ms, CUevent a, CUevent b)
+{
+	CUcontext c = dev.crash && a && a->magic == M_EVENT ? a->ctx : NULL;
+	CUresult r;
+
+	if (unlikely(c != NULL))
+		__atomic_add_fetch(&c->asking, 1, __ATOMIC_SEQ_CST);
+	r = elapsed_now(ms, a, b);
+	if (unlikely(c != NULL))
+		__atomic_sub_fetch(&c->asking, 1, __ATOMIC_SEQ_CST);
+	return r;
+}
+
+API(cuEventElapsedTime, float *ms, CUevent a, CUevent b)
+{
+	ENTER_IN_CHILD_TOO();
+	RET(elapsed(ms, a, b));
+}
+
+API(cuEventElapsedTime_v2, float *ms, CUevent a, CUevent b)
+{
+	ENTER_IN_CHILD_TOO();
+	RET(elapsed(ms, a, b));
+}
+

@@ -40,7 +40,7 @@ static void push_work(CUstream s, const struct work *w, const struct truth_line 
 
 static void place_work(struct thread *t, CUstream s, struct work *w, const struct truth_line *l)
 {
-	stream__reserve(s);
+	stream__reserve(s, 1);
 	if (unlikely(queue__holds(s))) {
 		push_work(s, w, l);
 		stream__unlock(s);
@@ -294,7 +294,7 @@ static int64_t place_graph(struct thread *t, CUgraphExec x, CUstream s,
 	struct work w = { .ns = x->ns };
 	int64_t now;
 
-	stream__reserve(s);
+	stream__reserve(s, 1);
 	if (unlikely(queue__holds(s))) {
 		push_work(s, &w, l);
 		stream__unlock(s);

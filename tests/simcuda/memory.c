@@ -37,7 +37,7 @@ static CUresult occupy(CUstream handle, bool ptsz, bool async, int node_type, si
 		return CU_OK;
 	}
 	count(t, C_copies);
-	stream__reserve(*s);
+	stream__reserve(*s, 1);
 	if (queue__holds(*s))
 		queue__push(*s, I_WORK)->work = w;
 	else

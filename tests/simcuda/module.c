@@ -425,6 +425,8 @@ API(cuKernelGetFunction, CUfunction *f, CUkernel k)
 API(cuKernelGetName, const char **name, CUkernel k)
 {
 	ENTER();
+	if (k && k->magic == M_FUNC)
+		sim__log("Cannot pass CUfunction handle to this API");
 	if (!k || k->magic != M_KERNEL)
 		RET(CU_INVALID_HANDLE);
 	*name = k->name;

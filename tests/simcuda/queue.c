@@ -47,9 +47,19 @@ static bool value_is_there(const struct queue_item *i)
 	}
 }
 
-static bool takes_entry(enum item_kind kind)
+/* As measured. */
+static unsigned entries(enum item_kind kind)
 {
-	return kind != I_MARK && kind != I_WAIT_MARK && kind != I_RECORD_UNTIMED;
+	switch (kind) {
+	case I_MARK:
+	case I_WAIT_MARK:
+	case I_RECORD_UNTIMED:
+		return 0;
+	case I_WAIT_VALUE:
+		return 2;
+	default:
+		return 1;
+	}
 }
 
 static void item__work(CUstream s, struct queue_item *i)
@@ -69,7 +79,7 @@ static void item__record(CUstream s, struct queue_item *i)
 
 	if (e->magic == M_EVENT && e->seq == i->event_seq)
 		event__place(e, s, when, false);
-	if (takes_entry(i->kind))
+	if (entries(i->kind))
 		stream__took_entry(s, when);
 	if (i->mark)
 		store(&i->mark->when, when);
@@ -113,7 +123,7 @@ static bool item__try(CUstream s, struct queue_item *i)
 		if (s->end > now || !value_is_there(i))
 			return false;
 		stream__delay(s, now);
-		break;
+		return true;
 	case I_WRITE_VALUE:
 		if (s->end > now)
 			return false;
@@ -137,7 +147,7 @@ static void item__drop(CUstream s)
 	s->first = i->next;
 	if (!s->first)
 		s->last = &s->first;
-	s->slots -= takes_entry(i->kind) && i->phase == 0;
+	s->slots -= entries(i->kind);
 	if (--s->queued == 0 && ctx__alive(s->ctx, s->generation))
 		__atomic_sub_fetch(&s->ctx->held, 1, __ATOMIC_RELEASE);
 	mark__put(i->mark);
@@ -179,8 +189,7 @@ static void run_host_function(CUstream s)
 {
 	struct queue_item *i = s->first;
 
-	i->phase = 1;		/* it runs: its queue entry is free */
-	s->slots--;
+	i->phase = 1;
 	i->work.start = now_ns();
 	pthread_mutex_unlock(s->lock);
 	i->function(i->arg);
@@ -260,7 +269,7 @@ struct queue_item *queue__push(CUstream s, enum item_kind kind)
 	i->enqueued = now_ns();
 	*s->last = i;
 	s->last = &i->next;
-	s->slots += takes_entry(kind);
+	s->slots += entries(kind);
 	if (s->queued++ == 0)
 		__atomic_add_fetch(&s->ctx->held, 1, __ATOMIC_RELEASE);
 	if (s->listed)
@@ -370,7 +379,7 @@ static CUresult memory_op(CUstream handle, bool ptsz, enum item_kind kind, CUdev
 		capture__unlock();
 	if (r || node)
 		return r;
-	stream__reserve(s);
+	stream__reserve(s, entries(kind));
 	queue__holds(s);
 	i = queue__push(s, kind);
 	i->address = (volatile unsigned *)(uintptr_t)address;
@@ -411,7 +420,7 @@ static CUresult host_function(CUstream handle, bool ptsz, CUhostFn function, voi
 		capture__unlock();
 	if (r || node)
 		return r;
-	stream__reserve(s);
+	stream__reserve(s, 1);
 	queue__holds(s);
 	i = queue__push(s, I_HOST);
 	i->function = function;

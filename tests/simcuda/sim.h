@@ -36,7 +36,8 @@ enum sim_state { SIM_RAW, SIM_READY, SIM_FORKED, SIM_GONE };
 #define SIM_COUNTERS(X)                                                                           \
 	X(launches) X(captured) X(failed) X(pdl) X(graph_launches) X(copies) X(records)           \
 	X(queries) X(elapsed) X(not_ready) X(capturing_asked) X(queue_waits) X(events_made)       \
-	X(events_freed) X(logged)
+	X(events_freed) X(logged)         \
+	X(stale) X(after_fork)
 enum sim_counter {
 #define X(name) C_##name,
 	SIM_COUNTERS(X)
@@ -120,6 +121,8 @@ struct CUctx_st {
 	unsigned magic;
 	unsigned generation;		/* raised by destroy and reset: older objects are dead */
 	int device, primary, refs;
+	bool ending;			/* with STANDIN_CRASH: whoever asks now, crashes */
+	int asking;
 	unsigned id;
 	pthread_mutex_t lock;		/* of the legacy stream and all blocking streams */
 	bool lock_ready;
@@ -154,7 +157,7 @@ struct CUstream_st {
 	int64_t *ring;			/* ends of work that still takes a queue entry */
 	unsigned ring_head, ring_count;
 	struct queue_item *first, **last;	/* work of unknown time */
-	unsigned queued, slots;		/* items; those of them that take a queue entry */
+	unsigned queued, slots;		/* items; the queue entries they take */
 	bool destroyed, listed;
 	struct capture *capture;	/* under the capture lock, as all below */
 	CUgraphNode *tail;		/* what the next captured node depends on */
@@ -175,7 +178,7 @@ bool stream__blocking(const struct CUstream_st *s);
 void stream__reclaim(CUstream s);	/* a destroyed one whose work is done */
 CUstream stream__new(CUcontext c, int kind, unsigned flags);
 void stream__free(CUstream s);
-void stream__reserve(CUstream s);	/* locks; waits for a free queue entry first */
+void stream__reserve(CUstream s, unsigned entries);	/* waits for queue entries, locks */
 void stream__unlock(CUstream s);
 /* All below: lock held. */
 void stream__place(CUstream s, struct work *w, int64_t now);	/* not to begin before now */
@@ -369,6 +372,16 @@ const char *sim__error_name(CUresult r);	/* NULL: none known */
 	do {                                                                                      \
 		CUresult result_ = (result);                                                      \
 		return unlikely(dev.traced) ? trace__call(__func__ + 4, result_) : result_;       \
+	} while (0)
+
+/* Measured: in a forked child these few calls answer 0, though nothing good can come of them. */
+#define ENTER_IN_CHILD_TOO()                                                                      \
+	do {                                                                                      \
+		if (unlikely(dev.state == SIM_FORKED)) {                                          \
+			count(thread__self(), C_after_fork);                                      \
+			RET(CU_OK);                                                               \
+		}                                                                                 \
+		ENTER();                                                                          \
 	} while (0)
 
 #define ENTER()                                                                                   \

@@ -114,11 +114,14 @@ CUresult stream__resolve(struct thread *t, CUstream handle, bool ptsz, CUstream 
 
 	if (likely((uintptr_t)handle > 2)) {
 		if (unlikely(s->magic != M_STREAM)) {
+			count(t, C_stale);
 			dev__stale();
 			return CU_INVALID_HANDLE;
 		}
-		if (!ctx__alive(s->ctx, s->generation))
+		if (!ctx__alive(s->ctx, s->generation)) {
+			count(t, C_stale);
 			return CU_CONTEXT_IS_DESTROYED;
+		}
 		*out = s;
 		return CU_OK;
 	}
@@ -139,7 +142,7 @@ static void ring__retire(CUstream s, int64_t now)
 	}
 }
 
-void stream__reserve(CUstream s)
+void stream__reserve(CUstream s, unsigned entries)
 {
 	bool waited = false;
 
@@ -150,7 +153,7 @@ void stream__reserve(CUstream s)
 		int64_t until;
 
 		ring__retire(s, now_ns());
-		if (s->ring_count + s->slots < dev.queue)
+		if (s->ring_count + s->slots + entries <= dev.queue)
 			return;
 		until = s->ring_count ? s->ring[s->ring_head] : SIM_NEVER;
 		pthread_mutex_unlock(s->lock);
@@ -222,7 +225,7 @@ void stream__place(CUstream s, struct work *w, int64_t now)
 		s->ctx->blocking_end = s->end;
 	max_into(&s->ctx->any_end, s->end);
 	stream__close_events(s, w->start);
-	stream__took_entry(s, w->start);
+	stream__took_entry(s, w->end);
 }
 
 /* --- waiting ---------------------------------------------------------------------------------- */

@@ -123,7 +123,7 @@ check("kept 20 of 20" in lines and stats["pdl"] == 20 * 7, "gpu_pdl: overlap")
 lines, rows, stats = compare(["gpu_contexts"])
 same = next(line for line in lines if line.startswith("same ")).split()
 check(all(int(n) >= 20 for n in same[1:]), f"gpu_contexts: handles come again: {same}")
-compare(["gpu_hold", "1004", "2"], STANDIN_QUEUE="1021")
+compare(["gpu_hold", "1020", "2"], STANDIN_QUEUE="1022")
 
 for mode, status in (("return", 0), ("exit", 5), ("_exit", 6), ("abort", -6), ("term", -15),
                      ("kill", -9), ("running", 0), ("thread", 0), ("atexit", 0), ("late", 0),

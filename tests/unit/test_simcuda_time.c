@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Time on the virtual device: events, order of streams, queues, waits, contexts that go. */
 #include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "tests/unit/simcuda.h"
+
+/* Longer than this process could be kept from running between two calls. */
+#define LONG_NS 250000000
 
 /* As a float of milliseconds, which is what the driver gives. */
 static float ms_of(double ns)
@@ -38,7 +45,7 @@ START_TEST(a_bracket_is_the_kernels_length)
 	for (int busy = 0; busy < 2; busy++)
 		for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 			if (busy)
-				ok(app__spin(a.spin, a.stream, 3000000));
+				ok(app__spin(a.spin, a.stream, LONG_NS));
 			ok(cu(cuEventRecord)(e0, a.stream));
 			ck_assert_int_eq(cu(cuEventQuery)(e0), busy ? CU_NOT_READY : CU_OK);
 			usleep(100);	/* the host's own pace does not count */
@@ -63,14 +70,14 @@ START_TEST(a_bracket_has_the_constants_asked_for)
 	app__begin(&a);
 	e0 = event(0), e1 = event(0), e2 = event(0);
 	ok(cu(cuEventRecord)(e0, a.stream));
-	ok(app__spin(a.spin, a.stream, 1000000));
+	ok(app__spin(a.spin, a.stream, LONG_NS));
 	ok(cu(cuEventRecord)(e1, a.stream));
 	ok(app__spin(a.spin, a.stream, 20000));
 	ok(cu(cuEventRecord)(e2, a.stream));
 	ok(cu(cuStreamSynchronize)(a.stream));
-	ck_assert(elapsed(e0, e1) == ms_of(1000000 + 6528));
+	ck_assert(elapsed(e0, e1) == ms_of((double)LONG_NS + 6528));
 	ck_assert(elapsed(e1, e2) == ms_of(20000 + 3456));
-	ok(app__spin(a.spin, a.stream, 1000000));
+	ok(app__spin(a.spin, a.stream, LONG_NS));
 	ok(cu(cuEventRecord)(e0, a.stream));
 	ok(cu(cuEventRecord)(e1, a.stream));
 	ok(cu(cuStreamSynchronize)(a.stream));
@@ -174,9 +181,9 @@ START_TEST(streams_are_ordered_as_they_should)
 	setenv("STANDIN_TRUTH", path, 1);
 	app__begin(&a);
 	ok(cu(cuStreamCreate)(&blocking, 0));
-	ok(app__spin(a.spin, blocking, 10000000));
-	ok(app__spin(a.spin, a.stream, 10000000));
-	ok(app__spin(a.spin, NULL, 10000000));
+	ok(app__spin(a.spin, blocking, LONG_NS));
+	ok(app__spin(a.spin, a.stream, LONG_NS));
+	ok(app__spin(a.spin, NULL, LONG_NS));
 	ok(app__spin(a.spin, own, 1000));
 	ok(app__spin(a.spin, blocking, 1000));
 	ok(app__spin(a.spin, a.stream, 1000));
@@ -195,7 +202,7 @@ START_TEST(dependent_launches_overlap_unless_an_event_lies_between)
 {
 	const char *path = truth_path();
 	CUlaunchAttribute attr = { .id = CU_ATTR_PDL, .value.allowed = 1 };
-	uint64_t ns = 10000000;
+	uint64_t ns = LONG_NS;
 	void *params[] = { &ns };
 	struct row r[6];
 	struct app a;
@@ -221,9 +228,18 @@ START_TEST(dependent_launches_overlap_unless_an_event_lies_between)
 END_TEST
 
 /* --- waits and queues ------------------------------------------------------------------------- */
-static void *release_later(void *word)
+static int launches_made;
+
+/* Once the launching thread has not moved for a while. */
+static void *release_when_stuck(void *word)
 {
-	usleep(50000);
+	int before = 0, seen;
+
+	for (int still = 0; still < 10; before = seen) {
+		usleep(10000);
+		seen = __atomic_load_n(&launches_made, __ATOMIC_SEQ_CST);
+		still = seen && seen == before ? still + 1 : 0;
+	}
 	__atomic_store_n((unsigned *)word, 1, __ATOMIC_SEQ_CST);
 	return NULL;
 }
@@ -259,29 +275,28 @@ START_TEST(a_wait_for_a_value_holds_the_stream)
 }
 END_TEST
 
-/* The wait takes an entry, a launch and a timed record one each, an untimed record none. */
+/* Measured: the wait takes two entries, a launch and a timed record one, an untimed record none. */
 static void fill_queue(int records, unsigned flags, int expected)
 {
 	static unsigned word;
 	struct app a;
 	pthread_t t;
 	CUevent e;
-	int made = 0;
 
-	setenv("STANDIN_QUEUE", "101", 1);
+	setenv("STANDIN_QUEUE", "102", 1);
 	app__begin(&a);
 	e = event(flags);
 	ok(cu(cuStreamWaitValue32)(a.stream, (CUdeviceptr)(uintptr_t)&word, 1, CU_WAIT_EQ));
-	pthread_create(&t, NULL, release_later, &word);
+	pthread_create(&t, NULL, release_when_stuck, &word);
 	while (!__atomic_load_n(&word, __ATOMIC_SEQ_CST)) {
 		for (int i = 0; i < records; i++)
 			ok(cu(cuEventRecord)(e, a.stream));
 		ok(app__spin(a.spin, a.stream, 0));
-		made++;
+		__atomic_add_fetch(&launches_made, 1, __ATOMIC_SEQ_CST);
 	}
 	pthread_join(t, NULL);
 	ok(cu(cuStreamSynchronize)(a.stream));
-	ck_assert_int_eq(made - 1, expected);	/* the last one had to wait */
+	ck_assert_int_eq(launches_made - 1, expected);	/* the last one had to wait */
 }
 
 START_TEST(a_queue_blocks_at_its_limit) { fill_queue(0, 0, 100); }
@@ -371,6 +386,80 @@ START_TEST(contexts_are_told_apart)
 }
 END_TEST
 
+static CUevent asked;
+
+static void *ask_all_the_time(void *arg)
+{
+	float ms;
+
+	(void)arg;
+	while (cu(cuEventElapsedTime_v2)(&ms, asked, asked) == CU_OK)
+		;
+	return NULL;
+}
+
+static void reset_while_asked(bool crash)
+{
+	struct app a;
+	pthread_t t;
+
+	setenv("STANDIN_CRASH", crash ? "1" : "0", 1);
+	app__begin(&a);
+	asked = event(0);
+	ok(cu(cuEventRecord)(asked, a.stream));
+	ok(cu(cuEventSynchronize)(asked));
+	pthread_create(&t, NULL, ask_all_the_time, NULL);
+	usleep(1000);
+	ok(cu(cuDevicePrimaryCtxReset_v2)(0));
+	pthread_join(t, NULL);
+}
+
+START_TEST(a_context_may_be_asked_to_its_end) { reset_while_asked(false); }
+END_TEST
+START_TEST(a_context_that_goes_while_asked_crashes)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+		reset_while_asked(true);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+END_TEST
+
+/* Measured: in a child a record, a question for the time and for a capture answer 0, others 3. */
+START_TEST(a_forked_child_gets_what_the_driver_gives)
+{
+	int status, capturing;
+	struct app a;
+	CUevent e, e2;
+	float ms;
+	pid_t pid;
+
+	app__begin(&a);
+	e = event(0);
+	ok(cu(cuEventRecord)(e, a.stream));
+	ok(cu(cuEventSynchronize)(e));
+	pid = fork();
+	if (!pid) {
+		bool good = !cu(cuEventRecord)(e, a.stream) &&
+			    !cu(cuEventElapsedTime_v2)(&ms, e, e) &&
+			    !cu(cuStreamIsCapturing)(a.stream, &capturing) &&
+			    cu(cuEventCreate)(&e2, 0) == CU_NOT_INITIALIZED &&
+			    app__spin(a.spin, a.stream, 1) == CU_NOT_INITIALIZED &&
+			    cu(cuInit)(0) == CU_NOT_INITIALIZED;
+		_exit(!good);
+	}
+	waitpid(pid, &status, 0);
+	ck_assert_int_eq(status, 0);
+	ok(app__spin(a.spin, a.stream, 1));
+}
+END_TEST
+
 START_TEST(events_outlive_their_stream)
 {
 	struct app a;
@@ -380,7 +469,7 @@ START_TEST(events_outlive_their_stream)
 	app__begin(&a);
 	e0 = event(0), e1 = event(0);
 	ok(cu(cuEventRecord)(e0, a.stream));
-	ok(app__spin(a.spin, a.stream, 5000000));
+	ok(app__spin(a.spin, a.stream, LONG_NS));
 	ok(cu(cuEventRecord)(e1, a.stream));
 	ok(cu(cuStreamDestroy_v2)(a.stream));
 	ck_assert_int_eq(cu(cuEventQuery)(e1), CU_NOT_READY);
@@ -388,7 +477,7 @@ START_TEST(events_outlive_their_stream)
 	ok(cu(cuStreamCreate)(&next, CU_STREAM_NONBLOCKING));
 	ck_assert_ptr_eq(next, a.stream);
 	ok(cu(cuEventSynchronize)(e1));
-	ck_assert(elapsed(e0, e1) == ms_of(5000000));
+	ck_assert(elapsed(e0, e1) == ms_of(LONG_NS));
 }
 END_TEST
 
@@ -400,4 +489,5 @@ UNIT_MAIN("simcuda time", a_bracket_is_the_kernels_length, a_bracket_has_the_con
 	  a_timed_record_takes_an_entry, an_untimed_record_takes_none,
 	  a_host_function_runs_in_order,
 	  what_was_made_in_a_reset_context_is_dead, contexts_are_told_apart,
-	  events_outlive_their_stream)
+	  a_context_may_be_asked_to_its_end, a_context_that_goes_while_asked_crashes,
+	  a_forked_child_gets_what_the_driver_gives, events_outlive_their_stream)
