@@ -8,6 +8,10 @@
 #ifndef GPUCOLLECT_H
 #define GPUCOLLECT_H
 
+#ifndef __VMLINUX_H__
+#include <linux/types.h>
+#endif
+
 #define GPUCOLLECT_MAX_FRAMES 1024	/* words of one user stack, its end mark included */
 #define GPUCOLLECT_MAX_KERNEL_FRAMES 127
 #define GPUCOLLECT_PAGE_SHIFT 12	/* rows are kept by 4 KiB pages of a file */

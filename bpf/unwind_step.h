@@ -16,6 +16,10 @@
 #ifndef GPUCOLLECT_UNWIND_STEP_H
 #define GPUCOLLECT_UNWIND_STEP_H
 
+#ifndef __VMLINUX_H__
+#include <linux/types.h>
+#endif
+
 #define UNWIND_RBX 3
 #define UNWIND_RBP 6
 #define UNWIND_RSP 7

@@ -26,6 +26,10 @@
 #ifndef GPUCOLLECT_CHANNEL_H
 #define GPUCOLLECT_CHANNEL_H
 
+#ifndef __VMLINUX_H__
+#include <linux/types.h>
+#endif
+
 /* The driver's entry points that launch; `_ptsz`: NULL means the thread's own default stream. */
 enum launch_entry {
 	ENTRY_UNKNOWN = 0,
@@ -85,9 +89,11 @@ _Static_assert(sizeof(struct channel_launch) == 64, "copied by one read");
 /*
  * Brackets under way in one stream. A stream holds some 1,020 entries, a timed record is one, and
  * a program that queues more behind work that it releases itself would hang in our record: with P
- * brackets it may queue 1,020 - 2 P launches.
+ * brackets it may queue 1,020 - 2 P launches. Such a program's stream stands still; one that is
+ * seen to move may have more, since there a full queue only means to wait, as it always did.
  */
-#define CHANNEL_MAX_OUTSTANDING 112
+#define CHANNEL_MAX_STANDING 108
+#define CHANNEL_MAX_OUTSTANDING 400
 
 enum channel_state {
 	CHANNEL_STARTING = 0,
