@@ -33,7 +33,7 @@ struct mark *mark__new(int64_t when)
 
 static bool value_is_there(const struct queue_item *i)
 {
-	unsigned v = *i->address;
+	unsigned v = __atomic_load_n(i->address, __ATOMIC_ACQUIRE);
 
 	switch (i->flags & 3) {
 	case CU_WAIT_GEQ:
