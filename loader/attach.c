@@ -117,7 +117,7 @@ int attach__before(struct attach *a)
 	char **paths;
 	size_t i;
 
-	if (!o->all && !(o->command && o->no_inject))
+	if (!o->all && !(o->command && !a->config.library))
 		return 0;
 	paths = driver__candidates();
 	if (!paths)
@@ -159,8 +159,8 @@ void attach__process(struct attach *a, const struct process *p)
 {
 	const struct options *o = a->config.options;
 
-	if (o->command && !o->no_inject)
-		return;		/* the library sees the launches */
+	if (a->config.library)
+		return;
 	attach_mapped(a, p, o->all || o->command ? -1 : p->tgid);
 }
 

@@ -7,6 +7,7 @@
 #define LOADER_ATTACH_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "gpu_timing/channel.h"
@@ -21,6 +22,7 @@ struct attach_config {
 	struct probes *probes;
 	struct files *files;
 	const struct options *options;
+	bool library;		/* the command has the timing library, which sees its launches */
 };
 
 struct attach *attach__new(const struct attach_config *config);	/* NULL: out of memory */

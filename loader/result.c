@@ -78,6 +78,11 @@ void result__free(struct result *r)
 	free(r);
 }
 
+bool result__is_file(const struct result *r)
+{
+	return output_file__is_regular(r->file);
+}
+
 static unsigned int columns(void)
 {
 	struct winsize w;
@@ -128,7 +133,7 @@ static void write_closing(const struct result *r, const char *name)
 	struct closing_options o = {
 		.metric = metric_of(r->options),
 		.written = name,
-		.stats = r->destination == DESTINATION_SUMMARY ? NULL : &r->stats,
+		.stats = r->stats.lines ? &r->stats : NULL,
 	};
 
 	if (!r->options->quiet)

@@ -3,6 +3,7 @@
 #ifndef LOADER_RESULT_H
 #define LOADER_RESULT_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "loader/options.h"
@@ -19,6 +20,9 @@ struct result;
 int result__new(const struct options *options, const struct caller *caller, int abort_fd,
 		pid_t command, struct result **out, char **why);
 void result__free(struct result *r);	/* NULL is fine */
+
+/* Whether it can be written more than once. */
+bool result__is_file(const struct result *r);
 
 /* Writes result and closing summary; an exit code: EXIT_COMPLETE, _PARTIAL, _EMPTY, … */
 int result__write(struct result *r, const struct profile *p);

@@ -23,6 +23,7 @@
 #include "loader/facts.h"
 #include "loader/library.h"
 #include "loader/output/caller.h"
+#include "loader/precheck.h"
 #include "loader/probes.h"
 #include "loader/report.h"
 #include "loader/result.h"
@@ -50,11 +51,13 @@ struct session {
 	struct sampling *sampling;
 	struct command *command;
 	int epoll_fd, signal_fd, tick_fd, end_fd;
+	bool inject;		/* the command gets the timing library */
 	unsigned int ticks;
 	unsigned int signals;
 	uint64_t started;
 	uint64_t mappings_lost;
 	bool stop;		/* the capture is over */
+	bool write_now;		/* SIGUSR1: write what there is and go on */
 	bool aborted;
 	bool command_ended;
 	int status;		/* of the command, wait(2) */
@@ -85,9 +88,30 @@ static bool wants_launches(const struct options *o)
 	return !o->no_gpu;
 }
 
-static bool wants_library(const struct options *o)
+/*
+ * The library goes to a command, unless something stands in its way: then a capture of GPU time is
+ * refused before anything runs, any other counts launches by probes.
+ */
+static int decide_inject(struct session *s, char **why)
 {
-	return o->command && !o->no_gpu && !o->no_inject;
+	const struct options *o = s->options;
+	int err;
+
+	s->inject = o->command && !o->no_gpu && !o->no_inject;
+	if (!s->inject)
+		return 0;
+	err = precheck__environment(why);
+	if (!err && o->metric == METRIC_GPU)
+		err = precheck__driver(why);
+	if (!err)
+		return 0;
+	if (o->metric == METRIC_GPU)
+		return -EOPNOTSUPP;
+	s->inject = false;
+	log_warn("%s", *why ? *why : "the timing library is not loaded");
+	free(*why);
+	*why = NULL;
+	return 0;
 }
 
 /* --- events ------------------------------------------------------------------------------- */
@@ -121,6 +145,10 @@ static void on_signal(struct session *s)
 
 	if (read(s->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return;
+	if (info.ssi_signo == SIGUSR1) {
+		s->write_now = true;
+		return;
+	}
 	s->signals++;
 	/* The terminal sends Ctrl-C to the command, too: the first is its own business. */
 	if (s->command && !s->command_ended && !s->stop && info.ssi_signo == SIGINT &&
@@ -189,12 +217,25 @@ static int wait_events(struct session *s)
 	return 0;
 }
 
+static int finish(struct session *s);
+
+static void write_now(struct session *s)
+{
+	s->write_now = false;
+	if (result__is_file(s->result))
+		finish(s);
+	else
+		log_warn("SIGUSR1 writes files only; give one with -o");
+}
+
 static int capture(struct session *s)
 {
 	int err = 0;
 
 	while (!s->stop && !err) {
 		err = wait_events(s);
+		if (s->write_now)
+			write_now(s);
 		if (!s->options->command && !s->options->all && !processes__alive(s->processes))
 			s->stop = true;
 	}
@@ -237,6 +278,7 @@ static int setup_events(struct session *s)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -305,9 +347,11 @@ static int setup_probes(struct session *s, char **why)
 		.cpu = !s->options->no_cpu,
 		.launches = wants_launches(s->options),
 	};
-	int err = probes__new(&config, &s->probes, why);
+	int err = decide_inject(s, why);
 
-	if (err || !wants_library(s->options))
+	if (!err)
+		err = probes__new(&config, &s->probes, why);
+	if (err || !s->inject)
 		return err;
 	err = library__new(&s->library, why);
 	return err ? err : library__attach(s->library, s->probes);
@@ -378,6 +422,7 @@ static int setup_targets(struct session *s)
 		.probes = s->probes,
 		.files = s->files,
 		.options = s->options,
+		.library = s->inject,
 	};
 	int err = 0;
 
