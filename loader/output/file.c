@@ -40,9 +40,7 @@ struct output_file {
 	char *path;		/* without symlinks, if it had some */
 	int fd;			/* KIND_DESCRIPTOR: the descriptor; KIND_REGULAR: the directory */
 	char *base;		/* KIND_REGULAR: name in the directory */
-	bool written;		/* we made it; dev and ino tell whether it still is ours */
-	dev_t dev;
-	ino_t ino;
+	int mine;		/* what we wrote last, open so that its inode stays its; or -1 */
 };
 
 /* --- messages --- */
@@ -256,6 +254,7 @@ int output_file__new(const struct output_request *request, struct output_file **
 	f->force = request->force;
 	f->numbered = request->numbered;
 	f->fd = -1;
+	f->mine = -1;
 	f->path = strdup(request->path);
 	f->given = strdup(descriptor == STDOUT_FILENO ? "standard output" : request->path);
 	if (!f->path || !f->given) {
@@ -285,6 +284,8 @@ void output_file__free(struct output_file *f)
 		return;
 	if (f->fd >= 0)
 		close(f->fd);
+	if (f->mine >= 0)
+		close(f->mine);
 	free(f->given);
 	free(f->path);
 	free(f->base);
@@ -315,10 +316,11 @@ static int fill(const struct output_file *f, int fd, output_writer write, void *
 
 static bool is_ours(const struct output_file *f)
 {
-	struct stat st;
+	struct stat st, mine;
 
-	return f->written && !fstatat(f->fd, f->base, &st, AT_SYMLINK_NOFOLLOW) &&
-	       st.st_dev == f->dev && st.st_ino == f->ino;
+	return f->mine >= 0 && !fstat(f->mine, &mine) &&
+	       !fstatat(f->fd, f->base, &st, AT_SYMLINK_NOFOLLOW) &&
+	       st.st_dev == mine.st_dev && st.st_ino == mine.st_ino;
 }
 
 /* Never over an existing file. */
@@ -367,8 +369,7 @@ static int write_regular(struct output_file *f, output_writer write, void *arg)
 {
 	struct caller_saved saved;
 	char temp[TEMP_NAME];
-	struct stat st;
-	int err, fd;
+	int err, fd, mine = -1;
 
 	err = caller__enter(f->caller, &saved);
 	if (err)
@@ -378,22 +379,29 @@ static int write_regular(struct output_file *f, output_writer write, void *arg)
 	if (fd < 0)
 		return fd;
 	err = fill(f, fd, write, arg);
-	if (!err && fstat(fd, &st))
-		err = -errno;
+	if (!err) {
+		mine = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		err = mine < 0 ? -errno : 0;
+	}
 	if (close(fd) && !err && errno != EINTR)
 		err = -errno;
-	if (caller__enter(f->caller, &saved))
-		return err ? err : -EPERM;
-	if (!err)
-		err = publish(f, temp);
-	if (err) {
-		unlinkat(f->fd, temp, 0);
+	if (caller__enter(f->caller, &saved)) {
+		err = err ? err : -EPERM;
 	} else {
-		f->written = true;
-		f->dev = st.st_dev;
-		f->ino = st.st_ino;
+		if (!err)
+			err = publish(f, temp);
+		if (err)
+			unlinkat(f->fd, temp, 0);
+		caller__leave(&saved);
 	}
-	caller__leave(&saved);
+	if (!err) {
+		int last = f->mine;
+
+		f->mine = mine;
+		mine = last;
+	}
+	if (mine >= 0)
+		close(mine);
 	return err;
 }
 
