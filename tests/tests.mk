@@ -26,7 +26,8 @@ ASAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-f
 asan:
 	$(Q)$(MAKE) --no-print-directory B=build-asan OPT='-O1 -g' EXTRA_CFLAGS='$(ASAN)' \
 		EXTRA_LDFLAGS='$(ASAN)' all unit-tests
-	$(Q)B=build-asan tests/run.sh $(or $(T),unit/)
+	$(Q)LSAN_OPTIONS=suppressions=$(CURDIR)/tests/lsan.supp:print_suppressions=0 B=build-asan \
+		tests/run.sh $(or $(T),unit/)
 
 bench: all $(CHECK_BUILDS)
 	$(Q)B=$(B) tests/bench/run.sh
