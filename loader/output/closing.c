@@ -51,8 +51,8 @@ static void add_written(struct text *out, const struct closing_options *o)
 		     text__bytes(b, o->stats->bytes), units[o->metric]);
 	line(out, &t);
 	if (o->stats->lines > MANY_STACKS || o->stats->bytes > MANY_BYTES) {
-		text__printf(&t, "that is much for a viewer: record shorter or fewer processes if it "
-				 "is slow");
+		text__printf(&t, "that is much for a viewer: record shorter or fewer processes if "
+				 "it is slow");
 		line(out, &t);
 	}
 }
@@ -196,10 +196,11 @@ static void add_files(struct text *out, const struct quality *q, const char *eve
 
 		text__printf(&t, "%s: ", base_name(f->module));
 		if (f->no_unwind_info)
-			text__printf(&t, "no unwind information in %s of the %s",
+			text__printf(&t, "no usable unwind information in %s of the %s",
 				     text__share(a, f->no_unwind_info, q->events), events);
 		if (f->no_symbols)
-			text__printf(&t, "%sno symbols in %s of the %s", f->no_unwind_info ? ", " : "",
+			text__printf(&t, "%sno symbols in %s of the "
+				     "%s", f->no_unwind_info ? ", " : "",
 				     text__share(a, f->no_symbols, q->events), events);
 		line(out, &t);
 	}
@@ -263,14 +264,16 @@ static void add_cost(struct text *out, const struct profile *p)
 	struct text t = { 0 };
 
 	if (run->own_cpu_ns)
-		text__printf(&t, " %s of CPU time (%s of one CPU)", text__duration(a, run->own_cpu_ns),
+		text__printf(&t, " %s of CPU time (%s of one "
+			     "CPU)", text__duration(a, run->own_cpu_ns),
 			     text__share(b, run->own_cpu_ns, run->duration_ns));
 	if (run->own_bpf_ns)
 		text__printf(&t, "%s %s in BPF programs (%s)", t.len ? "," : "",
 			     text__duration(a, run->own_bpf_ns),
 			     text__share(b, run->own_bpf_ns, run->duration_ns));
 	if (run->own_memory)
-		text__printf(&t, "%s %s of memory", t.len ? "," : "", text__bytes(a, run->own_memory));
+		text__printf(&t, "%s %s of "
+			     "memory", t.len ? "," : "", text__bytes(a, run->own_memory));
 	if (t.len) {
 		struct text whole = { 0 };
 

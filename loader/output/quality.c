@@ -98,6 +98,7 @@ static void blame(size_t *seen, uint64_t *sum, size_t event, uint64_t count)
  */
 static void blame_files(struct assessing *a, uint32_t node, size_t event, uint64_t count)
 {
+	struct quality_file *files = a->q->files;
 	uint32_t inner = NO_FILE, frame, file;
 
 	for (; node != PROFILE_ROOT; node = profile__node_parent(a->p, node), inner = file) {
@@ -107,13 +108,13 @@ static void blame_files(struct assessing *a, uint32_t node, size_t event, uint64
 		f = profile__frame_at(a->p, frame);
 		file = a->file[frame];
 		if ((f->flags & PROFILE_GUESS) && inner != NO_FILE)
-			blame(&a->seen_unwind[inner], &a->q->files[inner].no_unwind_info, event, count);
+			blame(&a->seen_unwind[inner], &files[inner].no_unwind_info, event, count);
 		if (file == NO_FILE)
 			continue;
 		if (f->kind == PROFILE_MARK)
-			blame(&a->seen_unwind[file], &a->q->files[file].no_unwind_info, event, count);
+			blame(&a->seen_unwind[file], &files[file].no_unwind_info, event, count);
 		else if (f->unresolved)
-			blame(&a->seen_symbols[file], &a->q->files[file].no_symbols, event, count);
+			blame(&a->seen_symbols[file], &files[file].no_symbols, event, count);
 	}
 }
 

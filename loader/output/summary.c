@@ -97,11 +97,8 @@ static void add_name(struct text *out, const char *name, size_t room)
 	if (!strncmp(name, gpu, sizeof(gpu) - 1))
 		name += sizeof(gpu) - 1;
 	text__add_clean(&clean, name, strlen(name), TEXT_TERMINAL);
-	if (clean.failed) {
-		out->failed = true;
-		return;
-	}
-	if (text__columns(clean.data, clean.len) > room) {
+	out->failed |= clean.failed;
+	if (!clean.failed && text__columns(clean.data, clean.len) > room) {
 		for (i = 0; columns + 1 < room; columns++) {
 			n = text__utf8(clean.data + i, clean.len - i);
 			i += n ? n : 1;
@@ -109,7 +106,9 @@ static void add_name(struct text *out, const char *name, size_t room)
 		text__truncate(&clean, i);
 		text__add_string(&clean, "\xe2\x80\xa6");
 	}
-	text__add(out, clean.data, clean.len);
+	out->failed |= clean.failed;
+	if (!out->failed)
+		text__add(out, clean.data, clean.len);
 	text__free(&clean);
 }
 
@@ -158,7 +157,8 @@ static void add_table(struct text *out, const struct layout *l, const struct tab
 			text__printf(out, " %10s", text__duration(a, r->value));
 		text__printf(out, " %12s", text__count(a, r->count));
 		if (l->mean)
-			text__printf(out, " %9s", text__duration(a, r->count ? r->value / r->count : 0));
+			text__printf(out, " %9s",
+				     text__duration(a, r->count ? r->value / r->count : 0));
 		text__add_string(out, "  ");
 		used = out->len - start;
 		add_name(out, r->name, columns > used + MIN_NAME ? columns - used : MIN_NAME);
@@ -213,8 +213,8 @@ int summary__write(const struct profile *p, const struct summary_options *o, FIL
 	if (!err && !out.len)
 		text__add_string(&out, "Nothing was captured.\n");
 	if (!err && (metrics & 1u << PROFILE_GPU_NS))
-		text__add_string(&out, "Kernels that overlap each count in full: the sum may exceed "
-				       "wall time.\n");
+		text__add_string(&out, "Kernels that overlap each count in full: the sum may "
+				       "exceed wall time.\n");
 	if (!err && o->again) {
 		text__add_string(&out, "All stacks: ");
 		text__add_clean(&out, o->again, strlen(o->again), TEXT_TERMINAL);

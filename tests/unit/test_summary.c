@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The table on a terminal, the closing lines on stderr, and what they know of the stacks. */
+#include "loader/output/summary.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "loader/base/text.h"
+#include "loader/output/closing.h"
+#include "loader/output/quality.h"
+#include "tests/unit/refuse.h"
+#include "tests/unit/unit.h"
+
+static uint32_t label(struct profile *p)
+{
+	struct profile_labels l = { .pid = 1, .tid = 1, .device = 0 };
+	uint32_t id;
+
+	ck_assert_int_eq(profile__labels(p, &l, &id), 0);
+	return id;
+}
+
+static void add(struct profile *p, const struct profile_frame *frames, size_t nr,
+		enum profile_metric metric, unsigned int flags, uint64_t value, uint64_t count)
+{
+	uint32_t node = PROFILE_ROOT, frame;
+
+	for (; nr; nr--, frames++) {
+		ck_assert_int_eq(profile__frame(p, frames, &frame), 0);
+		ck_assert_int_eq(profile__node(p, node, frame, &node), 0);
+	}
+	ck_assert_int_eq(profile__add(p, node, label(p), metric, flags, value, count), 0);
+}
+
+#define PROCESS { .kind = PROFILE_PROCESS, .name = "train", .id = 42 }
+#define NATIVE(n) { .kind = PROFILE_NATIVE, .name = n, .module = "/bin/train" }
+#define UNNAMED(n, m, why) \
+	{ .kind = PROFILE_NATIVE, .name = n, .module = m, .unresolved = why }
+#define GUESSED(n) \
+	{ .kind = PROFILE_NATIVE, .name = n, .module = "/bin/train", .flags = PROFILE_GUESS }
+#define GPU(n) { .kind = PROFILE_GPU, .name = n }
+#define MARK(m, file) { .kind = PROFILE_MARK, .id = m, .module = file }
+#define ADD(metric, flags, value, count, ...) do { \
+	const struct profile_frame frames_[] = { PROCESS, __VA_ARGS__ }; \
+	add(p, frames_, sizeof(frames_) / sizeof(frames_[0]), metric, flags, value, count); \
+} while (0)
+#define SAMPLES(n, ...) ADD(PROFILE_CPU_NS, 0, (n) * 50000000ull, n, __VA_ARGS__)
+
+static char *summary(const struct profile *p, struct summary_options o)
+{
+	char *data = NULL;
+	size_t len;
+	FILE *f = open_memstream(&data, &len);
+
+	ck_assert_int_eq(summary__write(p, &o, f), 0);
+	fclose(f);
+	return data;
+}
+
+static char *closing(const struct profile *p, struct closing_options o)
+{
+	char *data = NULL;
+	size_t len;
+	FILE *f = open_memstream(&data, &len);
+
+	ck_assert_int_eq(closing__write(p, &o, f), 0);
+	fclose(f);
+	return data;
+}
+
+static void has(const char *text, const char *part)
+{
+	ck_assert_msg(strstr(text, part) != NULL, "'%s' is not in:\n%s", part, text);
+}
+
+static void lacks(const char *text, const char *part)
+{
+	ck_assert_msg(!strstr(text, part), "'%s' is in:\n%s", part, text);
+}
+
+START_TEST(the_table_adds_up_by_what_ends_the_stack)
+{
+	struct profile *p = profile__new();
+	char *s;
+
+	ADD(PROFILE_GPU_NS, 0, 60000000, 60, NATIVE("main"), NATIVE("a"), GPU("big"));
+	ADD(PROFILE_GPU_NS, 0, 15000000, 40, NATIVE("main"), NATIVE("b"), GPU("big"));
+	ADD(PROFILE_GPU_NS, PROFILE_UNCALIBRATED, 25000000, 1000, NATIVE("main"), GPU("small"));
+	ADD(PROFILE_LAUNCHES, 0, 5000, 5000, NATIVE("main"), GPU("not shown where time is known"));
+	SAMPLES(30, NATIVE("main"), NATIVE("spin"));
+	SAMPLES(10, NATIVE("main"), { .kind = PROFILE_KERNEL, .name = "do_syscall_64" });
+	profile__run(p)->metrics = 1u << PROFILE_GPU_NS | 1u << PROFILE_CPU_NS;
+	s = summary(p, (struct summary_options){ .again = "gpucollect -p 42 | speedscope -" });
+	ck_assert_str_eq(s,
+		"GPU time by kernel: 100 ms in 1,100 launches\n"
+		"    share       time     launches      mean  kernel\n"
+		"   75.0 %    75.0 ms          100    750 us  big\n"
+		"   25.0 %    25.0 ms        1,000   25.0 us  small\n"
+		"\n"
+		"CPU time by function: 2.00 s in 40 samples\n"
+		"    share       time      samples  function\n"
+		"   75.0 %     1.50 s           30  spin\n"
+		"   25.0 %     500 ms           10  do_syscall_64\n"
+		"\n"
+		"Kernels that overlap each count in full: the sum may exceed wall time.\n"
+		"All stacks: gpucollect -p 42 | speedscope -\n");
+	free(s);
+	profile__free(p);
+}
+END_TEST
+
+START_TEST(without_times_launches_are_shown)
+{
+	struct profile *p = profile__new();
+	char *s;
+
+	ADD(PROFILE_LAUNCHES, 0, 3, 3, NATIVE("main"), GPU("a"));
+	ADD(PROFILE_LAUNCHES, 0, 1, 1, NATIVE("other"), GPU("a"));
+	profile__run(p)->metrics = 1u << PROFILE_LAUNCHES;
+	s = summary(p, (struct summary_options){ 0 });
+	ck_assert_str_eq(s, "Launches by kernel: 4\n"
+			    "    share     launches  kernel\n"
+			    "  100.0 %            4  a\n\n");
+	free(s);
+	profile__free(p);
+	p = profile__new();
+	s = summary(p, (struct summary_options){ 0 });
+	ck_assert_str_eq(s, "Nothing was captured.\n");
+	free(s);
+	profile__free(p);
+}
+END_TEST
+
+START_TEST(rows_and_columns_have_limits)
+{
+	struct profile *p = profile__new();
+	char name[600], *s, *line;
+	size_t longest = 0;
+
+	for (int i = 0; i < 25; i++) {
+		memset(name, 'x', sizeof(name));
+		snprintf(name + 500, 64, "\xc3\xa4%d", i);
+		ADD(PROFILE_GPU_NS, 0, 1000 + (uint64_t)i, 1, NATIVE("main"), GPU(name));
+	}
+	s = summary(p, (struct summary_options){ .rows = 3, .columns = 100 });
+	has(s, "and 22 more kernels\n");
+	for (line = strtok(s, "\n"); line; line = strtok(NULL, "\n"))
+		if (text__columns(line, strlen(line)) > longest)
+			longest = text__columns(line, strlen(line));
+	ck_assert_uint_eq(longest, 100);
+	free(s);
+	s = summary(p, (struct summary_options){ .columns = 1 });	/* still readable */
+	has(s, "xxxxxxxxxxxxxxxxxxx\xe2\x80\xa6\n");
+	has(s, "and 15 more kernels\n");
+	free(s);
+	profile__free(p);
+}
+END_TEST
+
+/* No byte but printable ones and line ends, whatever the target calls its functions. */
+static void check_harmless(const char *s)
+{
+	ck_assert_uint_eq(text__columns(s, strlen(s)) > 0, 1);
+	for (size_t i = 0, n; s[i]; i += n) {
+		n = text__utf8(s + i, strlen(s + i));
+		ck_assert_msg(n, "not UTF-8 at %zu: %s", i, s);
+		ck_assert(s[i] == '\n' || (unsigned char)s[i] >= 0x20);
+		ck_assert(s[i] != 0x7f && strncmp(s + i, "\xc2\x9b", 2));
+		ck_assert(strncmp(s + i, "\xe2\x80\xae", 3));
+	}
+}
+
+#define NASTY "\x1b]0;title\x07\x9b\xff\xc2\x9b\xe2\x80\xae\n\r\t\x7f"
+
+START_TEST(names_do_not_steer_the_terminal)
+{
+	struct profile *p = profile__new();
+	struct folded_stats stats = { .lines = 1 };
+	char *s;
+
+	ADD(PROFILE_GPU_NS, 0, 1, 1, NATIVE("main"), GPU(NASTY));
+	ADD(PROFILE_LAUNCHES, 0, 1, 1, NATIVE("main"), GPU(NASTY));
+	SAMPLES(1, NATIVE(NASTY), UNNAMED("x", "/" NASTY, PROFILE_NO_SYMBOLS));
+	SAMPLES(1, MARK(PROFILE_MARK_NO_UNWIND_INFO, NASTY), NATIVE(NASTY));
+	profile__run(p)->metrics = 7;
+	profile__note(p, "%s", NASTY);
+	profile__count(p, PROFILE_INFO, NASTY, 1);
+	profile__count(p, PROFILE_LOST_SAMPLES, NASTY, 1);
+	s = summary(p, (struct summary_options){ .again = NASTY });
+	check_harmless(s);
+	free(s);
+	s = closing(p, (struct closing_options){ .written = NASTY, .stats = &stats });
+	check_harmless(s);
+	for (char *line = strtok(s, "\n"); line; line = strtok(NULL, "\n"))
+		ck_assert_msg(!strncmp(line, "gpucollect: ", 12), "%s", line);
+	free(s);
+	profile__free(p);
+}
+END_TEST
+
+/* Ten kinds of stacks with different numbers, so that no sum can come out right by accident. */
+static struct profile *spoiled(void)
+{
+	struct profile *p = profile__new();
+
+	SAMPLES(1, NATIVE("main"), NATIVE("f"));
+	SAMPLES(2, NATIVE("main"), UNNAMED("a.so+1", "/x/a.so", PROFILE_NO_SYMBOL));
+	SAMPLES(4, MARK(PROFILE_MARK_TRUNCATED, NULL), NATIVE("f"));
+	SAMPLES(8, MARK(PROFILE_MARK_NO_UNWIND_INFO, "/x/a.so"),
+		UNNAMED("a.so+1", "/x/a.so", PROFILE_NO_SYMBOL),
+		UNNAMED("a.so+2", "/x/a.so", PROFILE_NO_SYMBOLS));
+	/* main was found by the frame pointer because b.so, inside of it, has no information. */
+	SAMPLES(16, GUESSED("main"), { .kind = PROFILE_NATIVE, .name = "g", .module = "b.so" },
+		NATIVE("h"));
+	SAMPLES(32, MARK(PROFILE_MARK_NO_STACK, NULL));
+	SAMPLES(64, GUESSED("main"), GUESSED("f"), UNNAMED("[anon]", NULL, PROFILE_GENERATED));
+	SAMPLES(128, NATIVE("main"), NATIVE("f"));
+	ADD(PROFILE_LAUNCHES, 0, 1000, 1000, MARK(PROFILE_MARK_STACK_LOOPS, NULL), GPU("k"));
+	ADD(PROFILE_LAUNCHES, 0, 3000, 3000, NATIVE("main"), GPU("k"));
+	profile__run(p)->metrics = 1u << PROFILE_CPU_NS | 1u << PROFILE_LAUNCHES;
+	return p;
+}
+
+START_TEST(quality_is_counted_by_event)
+{
+	struct profile *p = spoiled();
+	struct quality q;
+
+	ck_assert_int_eq(quality__new(p, false, &q), 0);
+	ck_assert_uint_eq(q.events, 255);
+	ck_assert_uint_eq(q.complete, 1 + 2 + 128);
+	ck_assert_uint_eq(q.guessed, 16 + 64);
+	ck_assert_uint_eq(q.marks[PROFILE_MARK_TRUNCATED], 4);
+	ck_assert_uint_eq(q.marks[PROFILE_MARK_NO_UNWIND_INFO], 8);
+	ck_assert_uint_eq(q.marks[PROFILE_MARK_NO_STACK], 32);
+	ck_assert_uint_eq(q.marks[PROFILE_MARK_STACK_LOOPS], 0);
+	ck_assert_uint_eq(q.unresolved[PROFILE_NO_SYMBOL], 2 + 8);
+	ck_assert_uint_eq(q.unresolved[PROFILE_NO_SYMBOLS], 8);
+	ck_assert_uint_eq(q.unresolved[PROFILE_GENERATED], 64);
+	ck_assert_uint_eq(q.unresolved[PROFILE_RESOLVED], 1 + 4 + 16 + 32 + 128);
+	/* main of the 64: the frame inside it is a guess itself, in /bin/train. */
+	ck_assert_uint_eq(q.nr_files, 3);
+	ck_assert_str_eq(q.files[0].module, "/bin/train");
+	ck_assert_uint_eq(q.files[0].no_unwind_info, 64);
+	ck_assert_uint_eq(q.files[0].no_symbols, 0);
+	ck_assert_str_eq(q.files[1].module, "b.so");
+	ck_assert_uint_eq(q.files[1].no_unwind_info, 16);
+	ck_assert_str_eq(q.files[2].module, "/x/a.so");
+	ck_assert_uint_eq(q.files[2].no_unwind_info, 8);
+	ck_assert_uint_eq(q.files[2].no_symbols, 10);	/* each event once */
+	quality__free(&q);
+	ck_assert_int_eq(quality__new(p, true, &q), 0);
+	ck_assert_uint_eq(q.events, 4000);
+	ck_assert_uint_eq(q.complete, 3000);
+	ck_assert_uint_eq(q.marks[PROFILE_MARK_STACK_LOOPS], 1000);
+	ck_assert_uint_eq(q.nr_files, 0);
+	quality__free(&q);
+	profile__free(p);
+}
+END_TEST
+
+START_TEST(the_end_says_what_is_missing_and_why)
+{
+	struct folded_stats stats = { .lines = 1234, .bytes = 2048 };
+	struct profile *p = spoiled();
+	struct profile_run *run = profile__run(p);
+	char *s;
+
+	profile__count(p, PROFILE_LOST_SAMPLES, "ring buffer full", 40);
+	profile__count(p, PROFILE_LOST_SAMPLES, "nested", 5);
+	profile__count(p, PROFILE_LOST_LAUNCHES, "ring buffer full", 0);
+	profile__count(p, PROFILE_LOST_OTHER, "stacks lost", 7);
+	profile__count(p, PROFILE_UNTIMED, "in a capture", 4000);
+	profile__count(p, PROFILE_INFO, "graph launches, each timed as a whole", 12);
+	profile__note(p, "a note");
+	run->duration_ns = 10000000000;
+	run->frequency = 20;
+	run->own_cpu_ns = 100000000;
+	run->own_bpf_ns = 1000000;
+	run->own_memory = 60 << 20;
+	s = closing(p, (struct closing_options){ .metric = PROFILE_LAUNCHES, .written = "x.folded",
+						 .stats = &stats });
+	ck_assert_str_eq(s,
+		"gpucollect: captured 10.0 s, 255 CPU samples at 20 Hz, 4,000 launches\n"
+		"gpucollect: lost: 45 of 300 CPU samples (15.0 %): ring buffer full (40), nested "
+		"(5)\ngpucollect: lost: 7: stacks lost (7)\n"
+		"gpucollect: counted, not timed: 4,000 of 4,000 launches (100.0 %): in a capture "
+		"(4,000)\ngpucollect: graph launches, each timed as a whole: 12\n"
+		"gpucollect: stacks of CPU samples from their root: 51.4 %; others: [truncated] 4 "
+		"(1.6 %), [no unwind info] 8 (3.1 %), [no stack] 32 (12.5 %), guessed by frame "
+		"pointer 80 (31.4 %)\ngpucollect: functions without a name in CPU samples: no "
+		"symbol covers the address 10 (3.9 %), file without symbols 8 (3.1 %), generated "
+		"code 64 (25.1 %)\ngpucollect: train: no usable unwind information in 25.1 % of "
+		"the CPU samples\ngpucollect: b.so: no usable unwind information in 6.3 % of the "
+		"CPU samples\ngpucollect: a.so: no usable unwind information in 3.1 % of the CPU "
+		"samples, no symbols in 3.9 % of the CPU samples\n"
+		"gpucollect: stacks of launches from their root: 75.0 %; others: [stack loops] "
+		"1,000 (25.0 %)\n"
+		"gpucollect: a note\n"
+		"gpucollect: own cost: 100 ms of CPU time (1.0 % of one CPU), 1.00 ms in BPF "
+		"programs (0.01 %), 60.0 MiB of memory\n"
+		"gpucollect: wrote x.folded: 1,234 stacks, 2.00 KiB; weights are launches\n");
+	free(s);
+	profile__free(p);
+}
+END_TEST
+
+START_TEST(gpu_time_is_labelled)
+{
+	struct folded_stats stats = { .lines = 60000, .bytes = 2048 };
+	struct profile *p = profile__new();
+	char *s;
+
+	ADD(PROFILE_GPU_NS, 0, 50, 5, NATIVE("main"), GPU("k"));
+	ADD(PROFILE_GPU_NS, PROFILE_UNCALIBRATED, 25, 3, NATIVE("main"), GPU("k"));
+	ADD(PROFILE_GPU_NS, PROFILE_ESTIMATED, 25, 2, NATIVE("main"), GPU("k"));
+	ADD(PROFILE_LAUNCHES, 0, 11, 11, NATIVE("main"), GPU("k"));
+	profile__run(p)->metrics = 1u << PROFILE_GPU_NS | 1u << PROFILE_LAUNCHES;
+	s = closing(p, (struct closing_options){ .metric = PROFILE_GPU_NS, .stats = &stats });
+	has(s, "11 launches (10 timed, 100 ns of GPU time)\n");
+	has(s, "GPU time is event-timed; uncalibrated (its constant is not known): 25.0 %; "
+	       "estimated: 25.0 %\n");
+	has(s, "device busy time: not known; kernels that overlap are each shown in full, so the "
+	       "sum may exceed wall time\n");
+	has(s, "60,000 stacks");
+	has(s, "weights are nanoseconds of GPU time\n");
+	has(s, "much for a viewer");
+	lacks(s, "wrote");
+	lacks(s, "CPU samples");
+	lacks(s, "lost");
+	lacks(s, "own cost");
+	free(s);
+	profile__run(p)->gpu_busy_known = true;
+	profile__run(p)->gpu_busy_ns = 75;
+	s = closing(p, (struct closing_options){ .metric = PROFILE_GPU_NS });
+	has(s, "device busy for 75 ns; ");
+	lacks(s, "weights");
+	free(s);
+	profile__free(p);
+}
+END_TEST
+
+START_TEST(many_bad_files_are_not_all_listed)
+{
+	struct profile *p = profile__new();
+	char name[32], *s;
+
+	for (int i = 0; i < 20; i++) {
+		snprintf(name, sizeof(name), "/lib/bad%02d.so", i);
+		SAMPLES(1 + (uint64_t)i, NATIVE("main"), UNNAMED("x+1", name, PROFILE_NO_SYMBOLS));
+	}
+	profile__run(p)->metrics = 1u << PROFILE_CPU_NS;
+	s = closing(p, (struct closing_options){ .metric = PROFILE_CPU_NS });
+	has(s, "bad19.so: no symbols in 9.5 %");	/* 20 of 210 */
+	has(s, "bad12.so: ");
+	lacks(s, "bad11.so");
+	has(s, "and 12 more files without symbols or unwind information\n");
+	free(s);
+	profile__free(p);
+}
+END_TEST
+
+START_TEST(errors_come_back)
+{
+	struct closing_options c = { .metric = PROFILE_CPU_NS };
+	struct summary_options o = { 0 };
+	struct profile *p = spoiled();
+	FILE *f = fopen("/dev/full", "w");
+	int err = -ENOMEM;
+	long n;
+
+	ck_assert_int_eq(summary__write(p, &o, f), -ENOSPC);
+	fclose(f);
+	f = fopen("/dev/full", "w");
+	ck_assert_int_eq(closing__write(p, &c, f), -ENOSPC);
+	fclose(f);
+	f = fopen("/dev/null", "w");
+	fputs("x", f);		/* the stream has its buffer */
+	fflush(f);
+	for (n = 0; CAN_REFUSE && err; n++) {
+		allocations_left = n;
+		err = summary__write(p, &o, f);
+		allocations_left = -1;
+		ck_assert(!err || err == -ENOMEM);
+	}
+	ck_assert(!CAN_REFUSE || n > 10);
+	err = -ENOMEM;
+	for (n = 0; CAN_REFUSE && err; n++) {
+		allocations_left = n;
+		err = closing__write(p, &c, f);
+		allocations_left = -1;
+		ck_assert(!err || err == -ENOMEM);
+	}
+	ck_assert(!CAN_REFUSE || n > 10);
+	fclose(f);
+	profile__free(p);
+}
+END_TEST
+
+UNIT_MAIN("summary", the_table_adds_up_by_what_ends_the_stack, without_times_launches_are_shown,
+	  rows_and_columns_have_limits, names_do_not_steer_the_terminal,
+	  quality_is_counted_by_event,
+	  the_end_says_what_is_missing_and_why, gpu_time_is_labelled,
+	  many_bad_files_are_not_all_listed, errors_come_back)
