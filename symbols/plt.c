@@ -38,15 +38,17 @@ struct plt {
 	bool sorted;
 };
 
-static void add_slots(struct plt *p, const Elf64_Shdr *s, const char *name)
+/* Not every linker says how large a slot is; none aligns slots of 8 bytes to 16. */
+static void add_slots(struct plt *p, const Elf64_Shdr *s)
 {
+	bool small = s->sh_entsize == 8 || (s->sh_entsize != SLOT && s->sh_addralign == 8);
+
 	if (p->nr_slots == MAX_PARTS || s->sh_addr + s->sh_size < s->sh_addr)
 		return;
 	p->slots[p->nr_slots++] = (struct slots){
 		.range = { .start = s->sh_addr, .end = s->sh_addr + s->sh_size },
 		.offset = s->sh_offset,
-		.size = s->sh_entsize == 8 || (s->sh_entsize != SLOT && !strcmp(name, ".plt.got")) ?
-				8 : SLOT,
+		.size = small ? 8 : SLOT,
 	};
 }
 
@@ -82,7 +84,7 @@ struct plt *plt__new(const struct elf_image *image, const Elf64_Shdr *sections, 
 		if (rela)
 			add_relocations(p, s, name.text);
 		else if (!strncmp(name.text, ".plt", 4) || !strcmp(name.text, ".iplt"))
-			add_slots(p, s, name.text);
+			add_slots(p, s);
 	}
 	elf_name__free(&name);
 	if (p->nr_slots && p->nr_relocations)
