@@ -101,6 +101,7 @@ static bool take_oldest(struct stream *s, bool suspended)
 	report(b, cause, r, ms);
 	store_relaxed(place, 0u);
 	s->tail++;
+	store_relaxed(&s->moved, load_relaxed(&s->seq));
 	context__give(bracket, forget);
 	__atomic_sub_fetch(&s->outstanding, 1, __ATOMIC_RELEASE);
 	return true;

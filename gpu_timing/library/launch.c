@@ -9,7 +9,7 @@
 
 /* From how many brackets under way the launching thread harvests its own stream. */
 #define HARVEST_FROM 32
-#define HARVEST_AT_ONCE 4
+#define HARVEST_AT_ONCE 64
 
 static bool is_default(CUstream stream)
 {
@@ -69,6 +69,9 @@ static enum launch_cause take_bracket(struct call *call)
 	call->context = stream__context(s);
 	if (!call->context)
 		return CAUSE_OTHER_CONTEXT;
+	if (load_relaxed(&s->outstanding) >=
+	    (lib.driver.cheap_elapsed ? HARVEST_FROM : CHANNEL_MAX_STANDING))
+		harvest__own(s, HARVEST_AT_ONCE);
 	if (!stream__admit(s, t, &call->weight))
 		return CAUSE_OUTSTANDING;
 	t->bracket = context__take(call->context, load_relaxed(&s->serial), &cause);
@@ -187,7 +190,7 @@ static void publish(struct call *call, uint32_t name)
 	struct thread *t = call->t;
 	struct bracket *b = context__bracket(t->bracket);
 	struct stream *s = t->stream;
-	uint32_t bracket = t->bracket, outstanding;
+	uint32_t bracket = t->bracket;
 
 	b->launch = t->launch.id;
 	b->function = t->launch.function;
@@ -200,9 +203,6 @@ static void publish(struct call *call, uint32_t name)
 	t->launch.id = 0;
 	t->bracket = 0;
 	stream__publish(s, bracket);
-	outstanding = load_relaxed(&s->outstanding);
-	if (outstanding >= (lib.driver.cheap_elapsed ? HARVEST_FROM : CHANNEL_MAX_OUTSTANDING))
-		harvest__own(s, HARVEST_AT_ONCE);
 	/* What is published after the last harvest would never be reported. */
 	if (unlikely(!load_acquire(&lib.memory->guard.active)))
 		harvest__last(s);

@@ -7,9 +7,7 @@
 #define KEY_LEGACY 1ull
 #define KEY_PER_THREAD 2ull
 
-#define MAX_SHIFT 4		/* a stream holds less than 16 * CHANNEL_MAX_OUTSTANDING entries */
-#define SHIFT_UP_AFTER 64
-#define SHIFT_DOWN_AFTER 256
+#define MAX_SHIFT 5
 
 static struct stream_table *table(void)
 {
@@ -49,7 +47,8 @@ static void release(struct stream *s)
 {
 	uint32_t i = (uint32_t)(s - table()->streams);
 
-	s->context = s->serial = s->pdl = s->shift = s->since = 0;
+	s->context = s->serial = s->pdl = 0;
+	s->moved = s->seq - STREAM_MOVES - 1;
 	__atomic_and_fetch(&table()->used[i / 64], ~(1ull << i % 64), __ATOMIC_RELAXED);
 	store_relaxed(&s->dead, 0u);
 	store_release(&table()->keys[i], 0ull);
@@ -116,36 +115,36 @@ struct context *stream__context(const struct stream *s)
 	return load_relaxed(&c->serial) == load_relaxed(&s->serial) ? c : NULL;
 }
 
-static void change_shift(struct stream *s, uint32_t shift)
+static uint32_t limit(const struct stream *s)
 {
-	store_relaxed(&s->shift, shift);
-	store_relaxed(&s->since, 0u);
+	return load_relaxed(&s->seq) - load_relaxed(&s->moved) <= STREAM_MOVES ?
+		       CHANNEL_MAX_OUTSTANDING : CHANNEL_MAX_STANDING;
+}
+
+/*
+ * Where a program runs far ahead of the device, the limit would let the first launches of every
+ * burst be timed and never the last ones. So the last part of it is given away with a chance
+ * that halves in steps, over some hundred launches.
+ */
+static uint32_t shift_of(uint32_t outstanding, uint32_t max)
+{
+	uint32_t last = max / 16, from = max - last;
+
+	return outstanding < from ? 0 : 1 + (outstanding - from) * MAX_SHIFT / last;
 }
 
 bool stream__admit(struct stream *s, struct thread *t, uint32_t *weight)
 {
-	uint32_t shift = load_relaxed(&s->shift), since = load_relaxed(&s->since) + 1, out;
+	uint32_t max = limit(s), shift = shift_of(load_relaxed(&s->outstanding), max);
 
-	/*
-	 * Where a program runs far ahead of the device, the cap would let the first launches of
-	 * every burst be timed and never the last ones: so then only a random share is, over all
-	 * of it.
-	 */
-	store_relaxed(&s->since, since);
-	if (shift && since > SHIFT_DOWN_AFTER &&
-	    load_relaxed(&s->outstanding) < CHANNEL_MAX_OUTSTANDING / 8)
-		change_shift(s, --shift);
-	if (shift && thread__random(t) >> (64 - shift))
+	if (unlikely(shift) && (shift > MAX_SHIFT || thread__random(t) >> (64 - shift)))
 		return false;
-	out = __atomic_add_fetch(&s->outstanding, 1, __ATOMIC_RELAXED);
-	if (out <= CHANNEL_MAX_OUTSTANDING) {
-		*weight = 1u << shift;
-		return true;
+	if (__atomic_add_fetch(&s->outstanding, 1, __ATOMIC_RELAXED) > max) {
+		__atomic_sub_fetch(&s->outstanding, 1, __ATOMIC_RELAXED);
+		return false;
 	}
-	__atomic_sub_fetch(&s->outstanding, 1, __ATOMIC_RELAXED);
-	if (shift < MAX_SHIFT && since > SHIFT_UP_AFTER)
-		change_shift(s, shift + 1);
-	return false;
+	*weight = 1u << shift;
+	return true;
 }
 
 void stream__publish(struct stream *s, uint32_t bracket)

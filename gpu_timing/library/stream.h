@@ -13,10 +13,12 @@
 #include "gpu_timing/channel.h"
 #include "gpu_timing/cuda_types.h"
 
-#define STREAM_SETS 512
+#define STREAM_SETS 256
 #define STREAM_WAYS 16
 #define MAX_STREAMS (STREAM_SETS * STREAM_WAYS)
-#define STREAM_RING 128		/* a power of two above CHANNEL_MAX_OUTSTANDING */
+#define STREAM_RING 512		/* a power of two above CHANNEL_MAX_OUTSTANDING */
+/* A stream moves if an end was seen not longer ago than so many launches. */
+#define STREAM_MOVES 16
 /*
  * After a programmatic dependent launch a record behind the launch before the next one would
  * destroy their overlap, and the next one can't be foreseen: so many launches of the stream stay
@@ -34,8 +36,7 @@ struct stream {
 	uint32_t seq;		/* launches ever begun in it */
 	uint32_t pdl;		/* launches still to stay without a bracket */
 	uint32_t outstanding;	/* brackets taken and not yet reported */
-	uint32_t shift;		/* one launch of 2^shift is timed */
-	uint32_t since;		/* launches since shift changed */
+	uint32_t moved;		/* seq when an end was seen last */
 	uint32_t dead;		/* destroyed: freed when nothing is outstanding */
 	uint32_t lock;		/* of tail: tried, never waited for on the launch path */
 	uint32_t tail;

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The reader on segments that no honest library would make. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "gpu_timing/reader.h"
+#include "tests/unit/unit.h"
+
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+static struct channel_segment *segment;
+static struct channel *channel;
+
+static int memfd(unsigned int flags)
+{
+	return (int)syscall(SYS_memfd_create, "test", MFD_CLOEXEC | flags);
+}
+
+/* A segment as a library makes it, mapped here as the hostile side. */
+static int honest(off_t size, int seals)
+{
+	int fd = memfd(MFD_ALLOW_SEALING);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, size), 0);
+	if (size == (off_t)CHANNEL_SIZE) {
+		segment = mmap(NULL, CHANNEL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		ck_assert_ptr_ne(segment, MAP_FAILED);
+		segment->magic = CHANNEL_MAGIC;
+		segment->abi = CHANNEL_ABI;
+		segment->size = CHANNEL_SIZE;
+	}
+	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+static void start(void)
+{
+	int fd = honest(CHANNEL_SIZE, SEALS);
+
+	ck_assert_int_eq(channel__open(fd, &channel), 0);
+	close(fd);
+}
+
+START_TEST(only_sealed_memfds_of_the_right_size_are_mapped)
+{
+	char path[] = "/tmp/channel-XXXXXX";
+	int fds[2], fd = mkstemp(path);
+
+	ck_assert_int_ge(fd, 0);
+	unlink(path);
+	ck_assert_int_eq(ftruncate(fd, CHANNEL_SIZE), 0);
+	ck_assert_int_eq(channel__open(fd, &channel), -EINVAL);
+	ck_assert_ptr_null(channel);
+	ck_assert_int_eq(pipe(fds), 0);
+	ck_assert_int_eq(channel__open(fds[0], &channel), -EINVAL);
+	ck_assert_int_eq(channel__open(-1, &channel), -EINVAL);
+	ck_assert_int_eq(channel__open(open("/dev/null", O_RDWR), &channel), -EINVAL);
+	ck_assert_int_eq(channel__open(memfd(0), &channel), -EINVAL);
+	ck_assert_int_eq(channel__open(honest(CHANNEL_SIZE, F_SEAL_SEAL), &channel), -EINVAL);
+	ck_assert_int_eq(channel__open(honest(CHANNEL_SIZE, F_SEAL_SHRINK | F_SEAL_GROW), &channel),
+			 -EINVAL);
+	ck_assert_int_eq(channel__open(honest(CHANNEL_SIZE, F_SEAL_GROW | F_SEAL_SEAL), &channel),
+			 -EINVAL);
+	ck_assert_int_eq(channel__open(honest(0, SEALS), &channel), -EINVAL);
+	ck_assert_int_eq(channel__open(honest(CHANNEL_SIZE - 4096, SEALS), &channel), -EINVAL);
+	ck_assert_int_eq(channel__open(honest(CHANNEL_SIZE + 1, SEALS), &channel), -EINVAL);
+	ck_assert_int_eq(channel__open(honest(CHANNEL_SIZE, SEALS), &channel), 0);
+	channel__close(channel);
+	channel__close(NULL);
+}
+END_TEST
+
+START_TEST(huge_pages_are_refused)
+{
+	int fd = memfd(MFD_ALLOW_SEALING | MFD_HUGETLB);
+
+	/* Where the kernel has none there is nothing to refuse. */
+	if (fd < 0)
+		return;
+	if (!ftruncate(fd, (CHANNEL_SIZE + (2 << 20) - 1) & ~((off_t)(2 << 20) - 1)) &&
+	    !fcntl(fd, F_ADD_SEALS, SEALS))
+		ck_assert_int_eq(channel__open(fd, &channel), -EINVAL);
+	close(fd);
+}
+END_TEST
+
+START_TEST(other_contents_are_refused)
+{
+	int fd = honest(CHANNEL_SIZE, SEALS);
+
+	segment->magic ^= 1;
+	ck_assert_int_eq(channel__open(fd, &channel), -EPROTO);
+	segment->magic = 0;
+	ck_assert_int_eq(channel__open(fd, &channel), -EAGAIN);
+	segment->magic = CHANNEL_MAGIC;
+	segment->abi++;
+	ck_assert_int_eq(channel__open(fd, &channel), -EPROTO);
+	segment->abi--;
+	segment->size--;
+	ck_assert_int_eq(channel__open(fd, &channel), -EPROTO);
+	segment->size++;
+	ck_assert_int_eq(channel__open(fd, &channel), 0);
+	channel__close(channel);
+}
+END_TEST
+
+static unsigned int called;
+
+static void on_result(void *ctx, const struct channel_result *r)
+{
+	(void)ctx;
+	called++;
+	ck_assert_uint_lt(r->entry, NR_LAUNCH_ENTRIES);
+	ck_assert_uint_lt(r->cause, NR_LAUNCH_CAUSES);
+	ck_assert_uint_le(r->load, LOAD_IDLE);
+	ck_assert_uint_ge(r->launches, 1);
+	ck_assert_uint_ge(r->weight, 1);
+	ck_assert(!r->duration || !r->cause);
+	/* the further ids are inside what was handed over */
+	for (uint32_t i = 0; i + 1 < r->launches; i++)
+		(void)*(const volatile __u64 *)&r->more[i];
+}
+
+static void on_name(void *ctx, const struct channel_name *n)
+{
+	(void)ctx;
+	called++;
+	ck_assert_uint_le(n->len, CHANNEL_MAX_NAME);
+	for (uint32_t i = 0; i < n->len; i++)
+		(void)*(const volatile char *)&n->text[i];
+}
+
+static void on_device(void *ctx, const struct channel_device *d)
+{
+	(void)ctx;
+	called++;
+	ck_assert_uint_le(d->len, CHANNEL_MAX_NAME);
+}
+
+static const struct channel_handler handler = { on_result, on_name, on_device };
+
+/* One record at the ring's start; the reader's verdict: 1 taken, else an error. */
+static int verdict(const void *record, size_t bytes)
+{
+	int n;
+
+	start();
+	memcpy(segment->ring, record, bytes);
+	segment->head = bytes;
+	called = 0;
+	n = channel__poll(channel, &handler, NULL, 10);
+	if (n < 0) {
+		/* and it stays so, whatever the target does then */
+		segment->head = 0;
+		ck_assert_int_eq(channel__poll(channel, &handler, NULL, 10), n);
+		ck_assert_uint_eq(called, 0);
+	}
+	channel__close(channel);
+	munmap(segment, CHANNEL_SIZE);
+	return n;
+}
+
+static const struct channel_result good_result = {
+	.head = { .size = sizeof(struct channel_result), .type = CHANNEL_RESULT },
+	.launches = 1, .weight = 1, .duration = 1000, .entry = ENTRY_LAUNCH_KERNEL,
+};
+
+START_TEST(bad_results_end_the_channel)
+{
+	struct channel_result r = good_result;
+	struct { struct channel_result r; __u64 more[2]; } three = { .r = good_result };
+
+	ck_assert_int_eq(verdict(&r, sizeof(r)), 1);
+#define REFUSED(field, value)						\
+	do {								\
+		r = good_result;					\
+		r.field = value;					\
+		ck_assert_int_eq(verdict(&r, sizeof(r)), -EBADMSG);	\
+	} while (0)
+	REFUSED(launches, 0);
+	REFUSED(launches, 2);
+	REFUSED(launches, ~0u);
+	REFUSED(weight, 0);
+	REFUSED(entry, NR_LAUNCH_ENTRIES);
+	REFUSED(entry, 0xffff);
+	REFUSED(cause, NR_LAUNCH_CAUSES);
+	REFUSED(cause, CAUSE_PDL);		/* with a duration */
+	REFUSED(load, LOAD_IDLE + 1);
+	REFUSED(duration, ~0ull);
+	REFUSED(duration, 1ull << 53);
+	REFUSED(head.size, 0);
+	REFUSED(head.size, 4);
+	REFUSED(head.size, 7);
+	REFUSED(head.size, 8);
+	REFUSED(head.size, 64);
+	REFUSED(head.size, sizeof(r) - 1);
+	REFUSED(head.size, sizeof(r) + 8);	/* beyond what was reserved */
+	REFUSED(head.size, ~0u);
+	REFUSED(head.size, ~0u - 7);
+	REFUSED(head.size, CHANNEL_RING_SIZE);
+	REFUSED(head.type, 0);
+	REFUSED(head.type, NR_CHANNEL_TYPES);
+	REFUSED(head.type, 0xffff);
+
+	three.r.launches = 3;
+	three.r.head.size = sizeof(three);
+	ck_assert_int_eq(verdict(&three, sizeof(three)), 1);
+	three.r.launches = 2;
+	ck_assert_int_eq(verdict(&three, sizeof(three)), -EBADMSG);
+	three.r.launches = 4;
+	ck_assert_int_eq(verdict(&three, sizeof(three)), -EBADMSG);
+}
+END_TEST
+
+START_TEST(bad_texts_end_the_channel)
+{
+	struct { struct channel_name n; char text[16]; } n = {
+		.n = { .head = { sizeof(n), CHANNEL_NAME, 0 }, .len = 12 },
+	};
+	struct { struct channel_device d; char text[8]; } d = {
+		.d = { .head = { sizeof(d), CHANNEL_DEVICE, 0 }, .len = 8 },
+	};
+	static const __u32 lens[] = { 0, 8, 17, 24, ~0u, ~0u - 7, ~0u - 30, CHANNEL_MAX_NAME,
+				      CHANNEL_MAX_NAME + 1, 1u << 31 };
+
+	ck_assert_int_eq(verdict(&n, sizeof(n)), 1);
+	ck_assert_int_eq(verdict(&d, sizeof(d)), 1);
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		n.n.len = lens[i];
+		ck_assert_int_eq(verdict(&n, sizeof(n)), -EBADMSG);
+		d.d.len = lens[i] == 8 ? 9 : lens[i];
+		ck_assert_int_eq(verdict(&d, sizeof(d)), -EBADMSG);
+	}
+	n.n.len = 12;
+	n.n.status = NAME_CUT + 1;
+	ck_assert_int_eq(verdict(&n, sizeof(n)), -EBADMSG);
+	n.n.status = NAME_CUT;
+	n.n.head.size = 16;
+	ck_assert_int_eq(verdict(&n, sizeof(n)), -EBADMSG);
+}
+END_TEST
+
+START_TEST(a_record_may_not_leave_the_ring)
+{
+	struct channel_head pad = { .size = CHANNEL_RING_SIZE - 8, .type = CHANNEL_PAD };
+
+	start();
+	memcpy(segment->ring, &pad, sizeof(pad));
+	memcpy(segment->ring + pad.size, &good_result, 8);
+	segment->head = pad.size + sizeof(good_result);
+	ck_assert_uint_gt(segment->head, CHANNEL_RING_SIZE);
+	/* more is reserved than the ring holds */
+	ck_assert_int_eq(channel__poll(channel, &handler, NULL, 10), -EBADMSG);
+	channel__close(channel);
+
+	start();
+	memcpy(segment->ring, &pad, sizeof(pad));
+	segment->head = pad.size;
+	ck_assert_int_eq(channel__poll(channel, &handler, NULL, 10), 1);
+	memcpy(segment->ring + pad.size, &good_result, 8);
+	segment->head += sizeof(good_result);
+	ck_assert_int_eq(channel__poll(channel, &handler, NULL, 10), -EBADMSG);
+	channel__close(channel);
+}
+END_TEST
+
+START_TEST(a_head_that_jumps_ends_the_channel)
+{
+	static const __u64 heads[] = { CHANNEL_RING_SIZE + 8, ~0ull, ~0ull - 7, 1ull << 63, 4, 1 };
+
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+		start();
+		segment->head = heads[i];
+		ck_assert_uint_eq(channel__stalled(channel) > CHANNEL_RING_SIZE, 0);
+		ck_assert_int_eq(channel__poll(channel, &handler, NULL, 10), -EBADMSG);
+		channel__close(channel);
+		munmap(segment, CHANNEL_SIZE);
+	}
+	/* back behind what was read */
+	start();
+	memcpy(segment->ring, &good_result, sizeof(good_result));
+	segment->head = sizeof(good_result);
+	ck_assert_int_eq(channel__poll(channel, &handler, NULL, 10), 1);
+	segment->head = 8;
+	ck_assert_int_eq(channel__poll(channel, &handler, NULL, 10), -EBADMSG);
+	channel__close(channel);
+}
+END_TEST
+
+START_TEST(what_the_target_writes_as_the_tail_is_ignored)
+{
+	start();
+	memcpy(segment->ring, &good_result, sizeof(good_result));
+	segment->head = sizeof(good_result);
+	segment->tail = 1ull << 40;
+	called = 0;
+	ck_assert_int_eq(channel__poll(channel, &handler, NULL, 10), 1);
+	ck_assert_uint_eq(called, 1);
+	ck_assert_uint_eq(segment->tail, sizeof(good_result));
+	/* consumed bytes are left as zeroes for the producers */
+	for (size_t i = 0; i < sizeof(good_result); i++)
+		ck_assert_uint_eq(segment->ring[i], 0);
+	channel__close(channel);
+}
+END_TEST
+
+START_TEST(numbers_out_of_range_are_tamed)
+{
+	struct channel_counters sum;
+	struct channel_status status;
+
+	start();
+	segment->state = 77;
+	segment->reason = ~0u;
+	segment->detail = ~0u;
+	channel__status(channel, &status);
+	ck_assert_int_eq(status.state, CHANNEL_REFUSED);
+	ck_assert_int_eq(status.reason, REASON_NONE);
+	ck_assert_ptr_nonnull(channel__slot_name(status.detail));
+	segment->nr_threads = ~0u;
+	segment->threads[0].launches[ENTRY_LAUNCH_KERNEL] = 3;
+	segment->threads[CHANNEL_THREADS - 1].launches[ENTRY_LAUNCH_KERNEL] = 4;
+	segment->threads[CHANNEL_THREADS - 1].results[CAUSE_PDL] = 5;
+	segment->threads[7].launches[ENTRY_GRAPH_LAUNCH] = 6;
+	channel__counters(channel, &sum);
+	ck_assert_uint_eq(sum.launches[ENTRY_LAUNCH_KERNEL], 7);
+	ck_assert_uint_eq(sum.results[CAUSE_PDL], 5);
+	ck_assert_uint_eq(sum.launched, 13);
+	channel__close(channel);
+}
+END_TEST
+
+START_TEST(texts_exist_for_all_and_for_none)
+{
+	for (int i = -1; i <= NR_LAUNCH_CAUSES; i++)
+		ck_assert_uint_gt(strlen(channel__cause_text((enum launch_cause)i)), 0);
+	for (int i = -1; i <= NR_CHANNEL_REASONS; i++)
+		ck_assert_uint_gt(strlen(channel__reason_text((enum channel_reason)i)), 0);
+	for (uint32_t i = 0; i <= NR_CHANNEL_SLOTS; i++)
+		ck_assert_uint_gt(strlen(channel__slot_name(i)), 0);
+	ck_assert_str_eq(channel__slot_name(ENTRY_LAUNCH_KERNEL), "cuLaunchKernel");
+}
+END_TEST
+
+static uint64_t next_random(uint64_t *x)
+{
+	*x ^= *x << 13;
+	*x ^= *x >> 7;
+	*x ^= *x << 17;
+	return *x;
+}
+
+/* Writes while the reader reads: heads of records that are half right, ever other ones. */
+static void *scribble(void *arg)
+{
+	uint64_t x = 88172645463325252ull;
+	const int *stop = arg;
+
+	while (!__atomic_load_n(stop, __ATOMIC_RELAXED)) {
+		struct channel_result r = good_result;
+		uint64_t at = segment->tail & (CHANNEL_RING_SIZE - 1);
+
+		r.head.size = next_random(&x) % 4 ? r.head.size : (__u32)x % 512;
+		r.head.type = next_random(&x) % 8 ? CHANNEL_RESULT : (__u16)x % 6;
+		r.cause = next_random(&x) % 32 ? 0 : (__u16)x;
+		r.launches = next_random(&x) % 32 ? 1 : (__u32)x % 9;
+		if (at + sizeof(r) <= CHANNEL_RING_SIZE)
+			memcpy(segment->ring + at, &r, sizeof(r));
+		__atomic_store_n(&segment->head,
+				 segment->tail + (next_random(&x) % 64 ? sizeof(r) : x % 4096),
+				 __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+START_TEST(a_writer_that_never_stops_breaks_nothing_but_its_channel)
+{
+	unsigned int records = 0;
+
+	for (int round = 0; round < 400; round++) {
+		int stop = 0, n = 0;
+		pthread_t thread;
+
+		start();
+		pthread_create(&thread, NULL, scribble, &stop);
+		for (int i = 0; i < 2000 && n >= 0; i++) {
+			n = channel__poll(channel, &handler, NULL, 16);
+			ck_assert(n <= 16 && (n >= 0 || n == -EBADMSG));
+			records += n > 0 ? (unsigned int)n : 0;
+		}
+		__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+		pthread_join(thread, NULL);
+		channel__close(channel);
+		munmap(segment, CHANNEL_SIZE);
+	}
+	ck_assert_uint_gt(records, 0);
+}
+END_TEST
+
+START_TEST(work_per_call_is_bounded)
+{
+	start();
+	for (int i = 0; i < 1000; i++)
+		memcpy(segment->ring + (size_t)i * sizeof(good_result), &good_result,
+		       sizeof(good_result));
+	segment->head = 1000 * sizeof(good_result);
+	called = 0;
+	ck_assert_int_eq(channel__poll(channel, &handler, NULL, 10), 10);
+	ck_assert_uint_eq(called, 10);
+	ck_assert_int_eq(channel__poll(channel, &handler, NULL, 0), 0);
+	ck_assert_int_eq(channel__poll(channel, &handler, NULL, ~0u), 990);
+	channel__close(channel);
+}
+END_TEST
+
+UNIT_MAIN("channel_reader", only_sealed_memfds_of_the_right_size_are_mapped,
+	  huge_pages_are_refused, other_contents_are_refused, bad_results_end_the_channel,
+	  bad_texts_end_the_channel, a_record_may_not_leave_the_ring,
+	  a_head_that_jumps_ends_the_channel, what_the_target_writes_as_the_tail_is_ignored,
+	  numbers_out_of_range_are_tamed, texts_exist_for_all_and_for_none,
+	  a_writer_that_never_stops_breaks_nothing_but_its_channel, work_per_call_is_bounded)

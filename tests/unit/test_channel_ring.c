@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The library's end of the channel against the collector's, in one process. */
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "gpu_timing/library/segment.c"
+#include "gpu_timing/reader.h"
+#include "tests/unit/unit.h"
+
+struct library lib;
+
+void thread__count_shared(size_t offset)
+{
+	ck_assert_uint_lt(offset, sizeof(struct channel_thread));
+}
+
+#define PRODUCERS 4
+#define RECORDS 60000		/* of each: several times the ring in all */
+#define MAX_TEXT 1500
+
+static struct channel_segment *segment;
+static struct channel *channel;
+
+static void start(void)
+{
+	int fd = segment__create(&segment);
+
+	ck_assert_int_ge(fd, 0);
+	segment__publish(segment, CHANNEL_ARMED);
+	lib.segment = segment;
+	ck_assert_int_eq(channel__open(fd, &channel), 0);
+	close(fd);
+}
+
+static int put_name(uint32_t generation, uint64_t function, const void *text, size_t len)
+{
+	struct channel_name rec = { .function = function, .generation = generation,
+				    .len = (uint32_t)len };
+
+	return ring__put(segment, CHANNEL_NAME, &rec, sizeof(rec), text, len);
+}
+
+/* The n-th text of a producer, known to both ends. */
+static size_t text_of(uint64_t producer, uint32_t n, uint8_t *text)
+{
+	uint32_t x = n * 2654435761u ^ (uint32_t)producer;
+	size_t len = (x >> 7) % MAX_TEXT;
+
+	for (size_t i = 0; i < len; i++)
+		text[i] = (uint8_t)(x >> (i % 24)) ^ (uint8_t)i;
+	return len;
+}
+
+static void *produce(void *arg)
+{
+	uint64_t producer = (uint64_t)arg;
+	uint8_t text[MAX_TEXT];
+
+	for (uint32_t n = 1; n <= RECORDS; n++) {
+		size_t len = text_of(producer, n, text);
+
+		while (put_name(n, producer, text, len))
+			sched_yield();
+	}
+	return NULL;
+}
+
+static uint32_t seen[PRODUCERS];
+
+static void check_name(void *ctx, const struct channel_name *name)
+{
+	uint8_t text[MAX_TEXT];
+
+	(void)ctx;
+	ck_assert_uint_lt(name->function, PRODUCERS);
+	ck_assert_uint_eq(name->generation, ++seen[name->function]);
+	ck_assert_uint_eq(name->len, text_of(name->function, name->generation, text));
+	ck_assert(!memcmp(name->text, text, name->len));
+}
+
+START_TEST(many_producers_lose_nothing_and_keep_their_order)
+{
+	static const struct channel_handler handler = { .name = check_name };
+	pthread_t threads[PRODUCERS];
+	uint64_t total = 0;
+	int n;
+
+	start();
+	for (uint64_t i = 0; i < PRODUCERS; i++)
+		pthread_create(&threads[i], NULL, produce, (void *)i);
+	while (seen[0] + seen[1] + seen[2] + seen[3] < PRODUCERS * RECORDS) {
+		n = channel__poll(channel, &handler, NULL, 1000);
+		ck_assert_int_ge(n, 0);
+		ck_assert_int_le(n, 1000);
+		total += (uint64_t)n;
+		if (!n)
+			sched_yield();
+	}
+	for (int i = 0; i < PRODUCERS; i++)
+		pthread_join(threads[i], NULL);
+	/* The pads at the ring's end are consumed too. */
+	ck_assert_uint_gt(total, PRODUCERS * RECORDS);
+	ck_assert_uint_gt(segment->head, 4ull * CHANNEL_RING_SIZE);
+	ck_assert_int_eq(channel__poll(channel, &handler, NULL, 1), 0);
+	ck_assert_uint_eq(channel__stalled(channel), 0);
+	channel__close(channel);
+}
+END_TEST
+
+static uint64_t count;
+
+static void count_result(void *ctx, const struct channel_result *result)
+{
+	(void)ctx;
+	ck_assert_uint_eq(result->launch, ++count);
+}
+
+static void count_name(void *ctx, const struct channel_name *name)
+{
+	(void)ctx;
+	ck_assert_uint_eq(name->function, ++count);
+}
+
+START_TEST(a_full_ring_refuses_and_counts)
+{
+	static const struct channel_handler handler = { .result = count_result };
+	struct channel_result result = { .launches = 1, .weight = 1 };
+	uint64_t room = CHANNEL_RING_SIZE / sizeof(result), lost = 5;
+
+	start();
+	for (uint64_t i = 0; i < room + lost; i++) {
+		result.launch = i + 1;
+		segment__result(NULL, &result);
+	}
+	ck_assert_uint_eq(segment->lost_results, lost);
+	while (channel__poll(channel, &handler, NULL, 100000) > 0)
+		;
+	ck_assert_uint_eq(count, room);
+	/* and works again afterwards */
+	for (uint64_t i = 0; i < room; i++) {
+		result.launch = room + i + 1;
+		segment__result(NULL, &result);
+		if (i % 1000 == 0)
+			ck_assert_int_ge(channel__poll(channel, &handler, NULL, 100000), 0);
+	}
+	while (channel__poll(channel, &handler, NULL, 100000) > 0)
+		;
+	ck_assert_uint_eq(count, 2 * room);
+	ck_assert_uint_eq(segment->lost_results, lost);
+	channel__close(channel);
+}
+END_TEST
+
+START_TEST(the_largest_name_fits_at_every_place)
+{
+	static const struct channel_handler handler = { .name = count_name };
+	static uint8_t text[CHANNEL_MAX_NAME];
+
+	start();
+	for (uint64_t i = 1; i < 1000; i++) {
+		ck_assert_int_eq(put_name(1, i, text, CHANNEL_MAX_NAME - i % 64), 0);
+		while (channel__poll(channel, &handler, NULL, 1) > 0)
+			;
+		ck_assert_uint_eq(count, i);
+	}
+	channel__close(channel);
+}
+END_TEST
+
+START_TEST(nonsense_in_the_tail_is_a_full_ring)
+{
+	static const uint64_t tails[] = { 8, 1ull << 63, CHANNEL_RING_SIZE * 3ull, 64 };
+	uint64_t head;
+
+	start();
+	for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
+		segment->tail = tails[i];
+		head = segment->head;
+		ck_assert_int_eq(put_name(1, 1, NULL, 0), -ENOSPC);
+		ck_assert_uint_eq(segment->head, head);
+	}
+	channel__close(channel);
+}
+END_TEST
+
+START_TEST(a_record_under_way_stops_the_reader_and_nothing_else)
+{
+	static const struct channel_handler handler = { .name = count_name };
+	uint8_t *place;
+	uint64_t word;
+	struct channel_head head = { .size = 64, .type = CHANNEL_PAD };
+
+	start();
+	put_name(1, 1, NULL, 0);
+	place = reserve(segment, 64);
+	put_name(1, 2, NULL, 0);
+	ck_assert_int_eq(channel__poll(channel, &handler, NULL, 10), 1);
+	ck_assert_int_eq(channel__poll(channel, &handler, NULL, 10), 0);
+	ck_assert_uint_eq(channel__stalled(channel), 64 + sizeof(struct channel_name));
+	memcpy(&word, &head, sizeof(word));
+	store_release((uint64_t *)place, word);
+	ck_assert_uint_eq(channel__stalled(channel), 0);
+	ck_assert_int_eq(channel__poll(channel, &handler, NULL, 10), 2);
+	ck_assert_uint_eq(count, 2);
+	channel__close(channel);
+}
+END_TEST
+
+START_TEST(the_segment_is_sealed_and_out_of_the_way)
+{
+	int fd = segment__create(&segment), other;
+
+	ck_assert_int_ge(fd, FAR_DESCRIPTOR);
+	ck_assert_int_eq(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	ck_assert_int_ne(ftruncate(fd, 4096), 0);
+	ck_assert_int_ne(ftruncate(fd, 2 * CHANNEL_SIZE), 0);
+	ck_assert_int_ne(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), 0);
+	/* not before it is whole */
+	ck_assert_int_eq(channel__open(fd, &channel), -EAGAIN);
+	segment__publish(segment, CHANNEL_REFUSED);
+	ck_assert_int_eq(channel__open(fd, &channel), 0);
+	/* a program's own next descriptor is the one that it would have got */
+	other = open("/dev/null", O_RDONLY);
+	ck_assert_int_lt(other, FAR_DESCRIPTOR);
+	close(other);
+	channel__close(channel);
+}
+END_TEST
+
+START_TEST(few_descriptors_are_enough)
+{
+	struct rlimit limit = { 64, 64 };
+
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_int_ge(segment__create(&segment), 32);
+}
+END_TEST
+
+UNIT_MAIN("channel_ring", many_producers_lose_nothing_and_keep_their_order,
+	  a_full_ring_refuses_and_counts, the_largest_name_fits_at_every_place,
+	  nonsense_in_the_tail_is_a_full_ring,
+	  a_record_under_way_stops_the_reader_and_nothing_else,
+	  the_segment_is_sealed_and_out_of_the_way, few_descriptors_are_enough)
