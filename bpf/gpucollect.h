@@ -125,8 +125,8 @@ struct rec_launch {
 
 /*
  * A stack that met code without rows, or a process whose mappings aren't known: user space goes on
- * from there, with the registers of the frame at hand and a copy of the stack from the start of the page
- * (RAW_CHUNK) that its rsp is in.
+ * from there, with the registers of the frame at hand and a copy of the stack, from the start of a page
+ * (RAW_CHUNK) on: the one that holds the red zone below its rsp.
  * One of `sample` and `launch` is set, by its head.type.
  */
 struct rec_raw {
@@ -138,6 +138,7 @@ struct rec_raw {
 	__u64 prefix;		/* hash of the words before this frame; 0: it is the first one */
 	__u64 regs[16];		/* DWARF numbers, see unwind_step.h; which of them hold: RAW_* */
 	__u64 pc;
+	__u64 start;		/* address of the first byte of the copy */
 	__u32 flags;		/* RAW_* */
 	__u32 len;		/* bytes of the stack that follow */
 };

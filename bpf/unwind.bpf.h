@@ -13,6 +13,11 @@
 #define MAPPING_STEPS 13	/* of GPUCOLLECT_MAX_PROC_MAPPINGS */
 #define MAX_STACK_BYTES (8ull << 20)
 #define SCRATCH_LEVELS 4
+/*
+ * Compilers don't say that a register was popped: at a `ret` its slot is below rsp, where the
+ * System V psABI (3.2.2) keeps 128 bytes from being overwritten.
+ */
+#define RED_ZONE 128
 
 struct scratch {
 	__u32 busy;
@@ -71,23 +76,24 @@ static ALWAYS_INLINE void stack__find(struct scratch *s, struct task_struct *tas
 	s->mem.hi = 0;
 	s->mem.len = 0;
 	if (sp < top && top - sp < MAX_STACK_BYTES) {
-		s->mem.lo = sp;
+		s->mem.lo = sp - RED_ZONE;
 		s->mem.hi = top;
 		return;
 	}
 	st = bpf_map_lookup_elem(&thread_stacks, &tid);
 	if (st && st->mm == mm && sp >= st->start && sp < st->end) {
-		s->mem.lo = sp;
+		s->mem.lo = sp - st->start < RED_ZONE ? st->start : sp - RED_ZONE;
 		s->mem.hi = st->end;
 		return;
 	}
 	if (bpf_find_vma(task, sp, stack__vma, &s, 0) == 0) {
-		s->mem.lo = sp;
+		if (sp - s->mem.lo > RED_ZONE)
+			s->mem.lo = sp - RED_ZONE;
 		return;
 	}
 	top = task->thread.fsbase;
 	if (sp < top && top - sp < MAX_STACK_BYTES) {
-		s->mem.lo = sp;
+		s->mem.lo = sp - RED_ZONE;
 		s->mem.hi = top;
 	}
 }
@@ -408,18 +414,19 @@ static ALWAYS_INLINE __u64 stack__send(struct scratch *s)
 #define RAW_SMALL 4096
 #define RAW_MIDDLE 16384
 #define RAW_LARGE 65536
+#define RAW_HUGE 262144		/* compilers have stacks of 100 KiB */
 
 /*
- * Copies the stack from the start of sp's page on, page by page: one that isn't resident costs
- * only what lies above it. Constant offsets and sizes: the verifier knows the record's.
+ * Copies the stack page by page: one that isn't resident costs only what lies above it. Constant
+ * offsets and sizes: the verifier knows the record's.
  */
-static ALWAYS_INLINE void raw__copy(struct rec_raw *raw, __u64 from, __u32 len, const __u32 size)
+static ALWAYS_INLINE void raw__copy(struct rec_raw *raw, __u32 len, const __u32 size)
 {
 	__u8 *stack = (__u8 *)(raw + 1);
 	__u32 i;
 
 #pragma unroll
-	for (i = 0; i < RAW_LARGE / RAW_CHUNK; i++) {
+	for (i = 0; i < RAW_HUGE / RAW_CHUNK; i++) {
 		__u32 part = len - i * RAW_CHUNK;
 
 		if (i * RAW_CHUNK >= size || len <= i * RAW_CHUNK)
@@ -427,19 +434,21 @@ static ALWAYS_INLINE void raw__copy(struct rec_raw *raw, __u64 from, __u32 len, 
 		if (part > RAW_CHUNK)
 			part = RAW_CHUNK;
 		if (bpf_probe_read_user(stack + i * RAW_CHUNK, part,
-					(void *)(from + i * RAW_CHUNK)))
+					(void *)(raw->start + i * RAW_CHUNK)))
 			return;
 		raw->len += part;
 	}
 }
 
 /* The frame at which the walk stopped; rbx lies below the copy and is fetched here. */
-static ALWAYS_INLINE void raw__frame(struct rec_raw *raw, struct scratch *s, __u64 prefix)
+static ALWAYS_INLINE void raw__frame(struct rec_raw *raw, struct scratch *s, __u64 prefix,
+				       __u64 start)
 {
 	__u64 rbx = s->regs.r[UNWIND_RBX];
 	int i;
 
 	raw->prefix = prefix;
+	raw->start = start;
 	raw->pc = s->regs.pc;
 	raw->len = 0;
 	raw->flags = (s->later ? RAW_LATER : 0) | (s->lookup_less ? 0 : RAW_EXACT) |
@@ -455,19 +464,32 @@ static ALWAYS_INLINE void raw__frame(struct rec_raw *raw, struct scratch *s, __u
 	raw->regs[UNWIND_RBX] = rbx;
 }
 
+/* The page below rsp's own may never have been touched. */
+static ALWAYS_INLINE __u64 raw__start(const struct scratch *s)
+{
+	__u64 sp = s->regs.r[UNWIND_RSP], page = sp & ~(RAW_CHUNK - 1ull);
+	__u8 byte;
+
+	if (sp - page < RED_ZONE && page > s->mem.lo &&
+	    !bpf_probe_read_user(&byte, 1, (void *)(page - 1)))
+		return page - RAW_CHUNK;
+	return page;
+}
+
 /*
  * Sends `what` (a sample or a launch) with the frame at hand and a copy of the stack above it, in
- * a record of one of three sizes. False if there is no room for it, or for the words before.
+ * a record of one of four sizes. False if there is no room for it, or for the words before.
  */
 #define RAW_SEND(s, what, member) ({ \
-	__u64 sp_ = (s)->regs.r[UNWIND_RSP], from_ = sp_ & ~(RAW_CHUNK - 1ull); \
+	__u64 sp_ = (s)->regs.r[UNWIND_RSP], from_ = raw__start(s); \
 	__u64 prefix_ = (s)->nr ? stack__send(s) : 0; \
 	__u32 len_ = sp_ < (s)->mem.lo || sp_ >= (s)->mem.hi ? 0 : \
-		     (s)->mem.hi - from_ > RAW_LARGE ? RAW_LARGE : (s)->mem.hi - from_; \
+		     (s)->mem.hi - from_ > RAW_HUGE ? RAW_HUGE : (s)->mem.hi - from_; \
 	bool sent_ = (!(s)->nr || prefix_) && \
 		     (len_ <= RAW_SMALL ? RAW_SEND_SIZE(s, what, member, RAW_SMALL) : \
 		      len_ <= RAW_MIDDLE ? RAW_SEND_SIZE(s, what, member, RAW_MIDDLE) : \
-		      RAW_SEND_SIZE(s, what, member, RAW_LARGE)); \
+		      len_ <= RAW_LARGE ? RAW_SEND_SIZE(s, what, member, RAW_LARGE) : \
+		      RAW_SEND_SIZE(s, what, member, RAW_HUGE)); \
 	count(sent_ ? SEEN_RAW : LOST_RAW); \
 	sent_; \
 })
@@ -476,8 +498,8 @@ static ALWAYS_INLINE void raw__frame(struct rec_raw *raw, struct scratch *s, __u
 	if (raw_) { \
 		raw_->mem = *(what); \
 		head__init(&raw_->head, REC_RAW, sizeof(*raw_) + (bytes)); \
-		raw__frame(raw_, s, prefix_); \
-		raw__copy(raw_, from_, len_, bytes); \
+		raw__frame(raw_, s, prefix_, from_); \
+		raw__copy(raw_, len_, bytes); \
 		bpf_ringbuf_submit(raw_, BPF_RB_FORCE_WAKEUP); \
 	} \
 	raw_ != NULL; \

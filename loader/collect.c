@@ -168,7 +168,7 @@ static uint32_t walk(struct collect *c, const struct rec_raw *rec, const struct 
 		.lost_rbp = rec->flags & RAW_LOST_RBP,
 		.lost_rbx = rec->flags & RAW_LOST_RBX,
 		.guess = rec->flags & RAW_GUESS,
-		.start = rec->regs[UNWIND_RSP] & ~(RAW_CHUNK - 1ull),
+		.start = rec->start,
 		.stack = rec + 1,
 		.len = rec->len,
 		.mappings = p->mappings,
