@@ -42,7 +42,7 @@ int BPF_PROG(gpucollect_fork, struct task_struct *parent, struct task_struct *ch
 	if (BPF_CORE_READ(child, pid) != BPF_CORE_READ(child, tgid))
 		return 0;	/* a thread */
 	proc = bpf_map_lookup_elem(&procs, &tgid);
-	if (!proc || !(proc->flags & PROC_TARGET))
+	if (!proc__wanted(proc, tgid))
 		return 0;
 	new_tgid = task__tgid(child);
 	if (!new_tgid)
@@ -60,10 +60,16 @@ int BPF_PROG(gpucollect_exec, struct task_struct *task)
 {
 	__u32 tgid = task__tgid(task);
 	const struct proc *proc = bpf_map_lookup_elem(&procs, &tgid);
+	struct proc fresh = { .slot = PROC_NO_SLOT, .flags = PROC_TARGET };
 
-	if (!proc)
-		return 0;
-	process__changed(proc);
+	if (proc) {
+		process__changed(proc);
+	} else {
+		if (!settings.all || !tgid)
+			return 0;
+		if (bpf_map_update_elem(&procs, &tgid, &fresh, BPF_ANY))
+			count(LOST_PROCS_FULL);
+	}
 	process__send(REC_EXEC, tgid, 0, task);
 	return 0;
 }

@@ -205,6 +205,10 @@ static uint32_t unwind_raw(struct collect *c, const struct rec_raw *rec, struct 
 	c->counters.raw++;
 	if (processes__stale(c->config.processes, p) && !p->exited)
 		refresh(c, p);
+	if (!p->nr_mappings) {		/* it was gone before its mappings could be read */
+		c->words[0] = FRAME_MAKE_END(END_NO_STACK, 0);
+		return add_stack(c, c->words, 1, p);
+	}
 	nr = walk(c, rec, p);
 	/* Code that was mapped since the mappings were read, or no code at all. */
 	if (met_unknown_code(c, nr) && rec->head.time + REREAD_NS > p->read_at && !p->exited) {

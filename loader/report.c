@@ -110,6 +110,8 @@ static int gpu_frame(struct report *r, const struct tally_key *key, size_t *nr)
 
 	if (key->flags & TALLY_GRAPH) {
 		frame.name = "graph";
+	} else if (!*raw) {
+		frame.name = "[unknown kernel]";	/* names come through the library alone */
 	} else {
 		frame.name = symbols__readable(r->in->symbols, raw);
 		if (strcmp(frame.name, raw) && *raw)
