@@ -125,8 +125,8 @@ struct rec_launch {
 
 /*
  * A stack that met code without rows, or a process whose mappings aren't known: user space goes on
- * from there, with the registers of the frame at hand and a copy of the stack, from the start of a page
- * (RAW_CHUNK) on: the one that holds the red zone below its rsp.
+ * from there, with the registers of the frame at hand and a copy of the stack, from the start of a
+ * page (RAW_CHUNK) on: the one that holds the red zone below its rsp.
  * One of `sample` and `launch` is set, by its head.type.
  */
 struct rec_raw {
@@ -181,7 +181,7 @@ enum gpucollect_lost {
 	NR_COUNTERS,
 };
 
-/* --- settings and maps filled by the collector ------------------------------------------------------- */
+/* --- settings and maps filled by the collector -------------------------------------------- */
 
 /* Written by the collector before load. */
 struct gpucollect_settings {
