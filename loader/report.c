@@ -52,6 +52,9 @@ static int frame_of(struct report *r, uint64_t word, uint32_t *id, bool *any)
 	struct resolved res;
 	struct profile_frame frame = {};
 
+	*any = false;
+	if (FRAME_KIND(word) == FRAME_END && FRAME_END_WHY(word) == END_KERNEL_THREAD)
+		return 0;	/* its kernel stack is all there is */
 	*any = symbols__resolve(r->in->symbols, word, &res);
 	if (!*any)
 		return 0;
