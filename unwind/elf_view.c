@@ -255,17 +255,20 @@ static bool view__starts_with_cie(struct elf_view *view, const struct elf_part *
 {
 	uint8_t bytes[24];
 	struct cursor c = cursor__init(bytes, sizeof(bytes), 0);
+	uint32_t len;
 	uint8_t version;
 
 	if (part->size < sizeof(bytes) ||
 	    elf_view__read(view, part->offset, bytes, sizeof(bytes)))
 		return false;
-	if (cursor__u32(&c) == UINT32_MAX)
+	len = cursor__u32(&c);
+	if (len == UINT32_MAX)
 		cursor__skip(&c, 8);
-	if (cursor__u32(&c))
+	if (!len || cursor__u32(&c))
 		return false;
 	version = cursor__u8(&c);
-	return !version || version == 1 || version == 3 || version == 4;
+	return version == 1 || version == 3 || version == 4 ||
+	       (len == UINT32_MAX && !version);		/* an 8-byte id: not there yet */
 }
 
 /*
