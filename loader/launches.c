@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gpu_timing/calibration.h"
 #include "gpu_timing/reader.h"
 #include "loader/base/log.h"
 #include "loader/base/table.h"
@@ -17,6 +18,9 @@
 
 #define POLL_RECORDS 65536	/* of one channel, before the next gets its turn */
 #define HELLO_TRIES 100		/* polls that a library gets to finish its segment */
+
+/* Devices of one process whose constants are kept; ordinals beyond have raw durations. */
+#define MAX_DEVICES 64
 
 /* A launch that waits for its result, or the other way round. */
 struct half {
@@ -32,6 +36,8 @@ struct target {
 	struct channel *channel;	/* NULL: hello, but not yet opened */
 	struct table *waiting;		/* launch id -> index in halves */
 	struct table *names;		/* generation -> work */
+	struct calibration calibration[MAX_DEVICES];
+	bool calibrated[MAX_DEVICES];
 	int pidfd;
 	int fd_hint;
 	int tries;
@@ -154,6 +160,16 @@ static void half__put(struct launches *l, uint32_t i)
 	l->free_half = i + 1;
 }
 
+/* Device time of a bracket; false: raw, since the device's constant isn't known. */
+static bool calibrate(const struct target *t, const struct channel_result *r, uint64_t *ns)
+{
+	if (r->device < 0 || r->device >= MAX_DEVICES || !t->calibrated[r->device])
+		return false;
+	*ns = calibration__apply(&t->calibration[r->device], r->duration,
+				 (enum launch_load)r->load);
+	return true;
+}
+
 /* Both halves are there, or one will never come. */
 static int account(struct launches *l, const struct target *t, uint32_t stack, uint32_t tid,
 		   const struct channel_result *r)
@@ -176,7 +192,7 @@ static int account(struct launches *l, const struct target *t, uint32_t stack, u
 		return 0;
 	if (r->name && table__get(t->names, r->name, &work))
 		key.work = (uint32_t)work;
-	if (timed)
+	if (timed && !calibrate(t, r, &ns))
 		key.flags |= TALLY_UNCALIBRATED;
 	if (timed) {
 		l->counters.seen_busy += r->load == LOAD_BUSY;
@@ -263,6 +279,15 @@ static void on_name(void *ctx, const struct channel_name *name)
 	c->no_memory |= !work || table__set(c->t->names, name->generation, work);
 }
 
+static void on_device(void *ctx, const struct channel_device *d)
+{
+	struct target *t = ((struct poll_ctx *)ctx)->t;
+
+	if (d->device >= 0 && d->device < MAX_DEVICES)
+		t->calibrated[d->device] = calibration__find(d->text, d->len, d->version,
+							     &t->calibration[d->device]);
+}
+
 /* --- channels ----------------------------------------------------------------------------- */
 
 static int fetch(struct target *t)
@@ -336,7 +361,9 @@ void launches__hello(struct launches *l, struct process *p, int fd)
 /* Reads one channel; false if it gave all it had. */
 static bool target__poll(struct launches *l, struct target *t)
 {
-	static const struct channel_handler handler = { .result = on_result, .name = on_name };
+	static const struct channel_handler handler = {
+		.result = on_result, .name = on_name, .device = on_device,
+	};
 	struct poll_ctx ctx = { .l = l, .t = t };
 	struct channel_status status;
 	int n;

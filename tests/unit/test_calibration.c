@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "gpu_timing/calibration.h"
+#include "tests/unit/unit.h"
+
+START_TEST(only_measured_devices_have_constants)
+{
+	struct calibration c;
+
+	ck_assert(calibration__find("NVIDIA H200", 11, 13000, &c));
+	ck_assert(calibration__find("NVIDIA H200", 11, 13020, &c));
+	ck_assert(!calibration__find("NVIDIA H200", 11, 12080, &c));
+	ck_assert(!calibration__find("NVIDIA H200", 10, 13000, &c));
+	ck_assert(!calibration__find("NVIDIA H200 NVL", 15, 13000, &c));
+	ck_assert(!calibration__find("", 0, 13000, &c));
+}
+END_TEST
+
+START_TEST(a_bracket_loses_the_constant_of_its_situation)
+{
+	const struct calibration c = { .busy_ns = 3000, .idle_ns = 5000 };
+
+	ck_assert_uint_eq(calibration__apply(&c, 13000, LOAD_BUSY), 10000);
+	ck_assert_uint_eq(calibration__apply(&c, 13000, LOAD_IDLE), 8000);
+	ck_assert_uint_eq(calibration__apply(&c, 13000, LOAD_UNKNOWN), 10000);
+	ck_assert_uint_eq(calibration__apply(&c, 3000, LOAD_BUSY), 0);
+	ck_assert_uint_eq(calibration__apply(&c, 100, LOAD_IDLE), 0);
+}
+END_TEST
+
+UNIT_MAIN("calibration", only_measured_devices_have_constants,
+	  a_bracket_loses_the_constant_of_its_situation)
