@@ -98,7 +98,7 @@ _Static_assert(sizeof(struct channel_launch) == 64, "copied by one read");
 enum channel_state {
 	CHANNEL_STARTING = 0,
 	CHANNEL_ARMED = 1,	/* slots swapped, no launch yet */
-	CHANNEL_RUNNING = 2,	/* the first launch was seen */
+	CHANNEL_RUNNING = 2,	/* the first launch was seen; at exit still, with REASON_EXIT */
 	CHANNEL_PASSIVE = 3,	/* over: slots restored where they were still ours, thread gone */
 	CHANNEL_REFUSED = 4,	/* nothing was swapped: `reason` */
 	NR_CHANNEL_STATES,
@@ -122,7 +122,7 @@ enum channel_reason {
 	REASON_STOPPED = 13,	/* passive: the collector said so */
 	REASON_SILENT = 14,	/* passive: no sign of life from the collector */
 	REASON_NO_COLLECTOR = 15, /* passive: none ever came */
-	REASON_EXIT = 16,	/* passive: the program ends */
+	REASON_EXIT = 16,	/* running: the program ends, no launch is timed any more */
 	NR_CHANNEL_REASONS,
 };
 
@@ -143,6 +143,10 @@ enum channel_slot {
 	SLOT_GREEN_DESTROY,
 	SLOT_MODULE_GET_FUNCTION,
 	SLOT_KERNEL_GET_FUNCTION,
+	SLOT_STREAM_SYNC,
+	SLOT_STREAM_SYNC_PTSZ,
+	SLOT_CTX_SYNC,
+	SLOT_EVENT_SYNC,
 	NR_CHANNEL_SLOTS,
 };
 
@@ -205,7 +209,11 @@ enum launch_cause {
 	X(SLOT_PRIMARY_RELEASE_V2, "cuDevicePrimaryCtxRelease_v2")	\
 	X(SLOT_GREEN_DESTROY, "cuGreenCtxDestroy")			\
 	X(SLOT_MODULE_GET_FUNCTION, "cuModuleGetFunction")		\
-	X(SLOT_KERNEL_GET_FUNCTION, "cuKernelGetFunction")
+	X(SLOT_KERNEL_GET_FUNCTION, "cuKernelGetFunction")		\
+	X(SLOT_STREAM_SYNC, "cuStreamSynchronize")			\
+	X(SLOT_STREAM_SYNC_PTSZ, "cuStreamSynchronize_ptsz")		\
+	X(SLOT_CTX_SYNC, "cuCtxSynchronize")				\
+	X(SLOT_EVENT_SYNC, "cuEventSynchronize")
 
 _Static_assert(NR_CHANNEL_SLOTS <= 32, "`slots` below is a bit set");
 

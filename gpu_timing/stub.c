@@ -2,6 +2,8 @@
 #include "gpu_timing/channel.h"
 #include "gpu_timing/stub.h"
 
+#define BREAKPOINT 0xcc		/* int3 */
+
 #include <errno.h>
 #include <linux/types.h>
 #include <stdbool.h>
@@ -125,16 +127,14 @@ unsigned int stub__stack_args(uint32_t slot)
 	}
 }
 
-int stub__decode(const uint8_t *code, size_t size, uint64_t at, unsigned int stack_args,
-		 struct stub *stub)
+static int decode(const uint8_t *code, size_t size, uint64_t at, unsigned int stack_args,
+		  struct stub *stub)
 {
 	struct cursor c = { .code = code, .size = size, .base = at };
 	int64_t tail;
 	int32_t rel;
 	bool framed;
 
-	if (size > STUB_MAX_SIZE)
-		return -ENOEXEC;
 	/* push %rbp; mov %rsp, %rbp; push %r12; sub $8, %rsp */
 	framed = MATCH(&c, 0x55, 0x48, 0x89, 0xe5, 0x41, 0x54, 0x48, 0x83, 0xec, 0x08);
 	if (!compare(&c, stub) || !jump_if_gone(&c, &tail))
@@ -153,4 +153,25 @@ int stub__decode(const uint8_t *code, size_t size, uint64_t at, unsigned int sta
 	if (tail < (int64_t)c.at || tail >= (int64_t)size)
 		return -ENOEXEC;
 	return 0;
+}
+
+int stub__decode(const uint8_t *code, size_t size, uint64_t at, unsigned int stack_args,
+		 struct stub *stub)
+{
+	static const uint8_t first[] = { 0x55, 0x81 };
+	uint8_t seen[STUB_MAX_SIZE];
+	size_t i;
+
+	if (size > STUB_MAX_SIZE)
+		return -ENOEXEC;
+	if (!size || code[0] != BREAKPOINT)
+		return decode(code, size, at, stack_args, stub);
+	/* Somebody's uprobe sits on the entry; all that follows it tells what stood there. */
+	memcpy(seen, code, size);
+	for (i = 0; i < sizeof(first); i++) {
+		seen[0] = first[i];
+		if (!decode(seen, size, at, stack_args, stub))
+			return 0;
+	}
+	return -ENOEXEC;
 }

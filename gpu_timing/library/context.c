@@ -8,7 +8,8 @@
 #include "gpu_timing/library/slot.h"
 
 #define DEVICE_NAME_ROOM 256
-#define SUSPEND_WAIT_NS 100000000ull	/* for one driver call of another thread, 0.1 us */
+/* For a thread inside a call of 0.1 us that may not get the CPU back at once. */
+#define SUSPEND_WAIT_NS 5000000000ull
 
 static struct context_table *table(void)
 {
@@ -85,6 +86,7 @@ static struct context *make(uint64_t handle)
 		}
 		c->device = -1;
 		c->nr_brackets = 0;
+		c->holders = 0;
 		c->serial = __atomic_add_fetch(&table()->next_serial, 1, __ATOMIC_RELAXED);
 		store_release(&c->state, CONTEXT_LIVE);
 		return c;
@@ -234,6 +236,18 @@ void context__fail(struct context *c, uint32_t serial, enum launch_cause cause, 
 				    __ATOMIC_RELAXED);
 }
 
+/* Bounded: a signal handler may have interrupted the holder in this very thread. */
+static void enter_gate(uint64_t deadline)
+{
+	while (__atomic_exchange_n(&table()->gate, 1u, __ATOMIC_ACQUIRE) && clock__ns() < deadline)
+		sched_yield();
+}
+
+static void leave_gate(void)
+{
+	store_release(&table()->gate, 0u);
+}
+
 struct suspend {
 	const struct context *context;
 	uint64_t deadline;
@@ -251,49 +265,53 @@ static void suspend_stream(struct stream *s, void *ctx)
 
 	if (!belongs(s, suspend->context))
 		return;
-	/* The one wait there is: for a driver call that another thread makes on these events. */
+	/* The one wait there is: for a call of 0.1 us that another thread makes on these events. */
 	while (!stream__try_lock(s, STREAM_SUSPENDED)) {
-		if (clock__ns() > suspend->deadline)
+		if (load_acquire(&s->lock) == STREAM_SUSPENDED || clock__ns() > suspend->deadline)
 			return;
 		sched_yield();
 	}
 	harvest__locked(s, true);
 }
 
-struct context *context__suspend(CUcontext handle)
+static bool alive(const struct context *c, uint32_t serial)
 {
+	return serial && load_acquire(&c->serial) == serial &&
+	       load_acquire(&c->state) != CONTEXT_FREE;
+}
+
+static struct suspension suspend_at(struct context *c)
+{
+	struct suspend suspend = { .context = c, .deadline = clock__ns() + SUSPEND_WAIT_NS };
+	struct suspension s = { .context = c, .serial = load_acquire(&c->serial) };
+
+	enter_gate(suspend.deadline);
+	if (alive(c, s.serial)) {
+		if (!c->holders++)
+			c->before = __atomic_exchange_n(&c->state, CONTEXT_SUSPENDED,
+							__ATOMIC_SEQ_CST);
+		stream__each(suspend_stream, &suspend);
+	} else {
+		s.context = NULL;
+	}
+	leave_gate();
+	return s;
+}
+
+struct suspension context__suspend(CUcontext handle)
+{
+	struct suspension none = { 0 };
 	struct context *c = NULL;
-	struct suspend suspend;
-	uint32_t state;
 
 	if (handle)
 		c = find((uint64_t)handle, load_acquire(&table()->nr_contexts));
-	if (!c)
-		return NULL;
-	state = load_acquire(&c->state);
-	if (state == CONTEXT_FREE || state == CONTEXT_SUSPENDED ||
-	    !__atomic_compare_exchange_n(&c->state, &state, CONTEXT_SUSPENDED, false,
-					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-		return NULL;
-	c->before = state;
-	suspend.context = c;
-	suspend.deadline = clock__ns() + SUSPEND_WAIT_NS;
-	stream__each(suspend_stream, &suspend);
-	return c;
+	return c ? suspend_at(c) : none;
 }
 
 static void resume_stream(struct stream *s, void *ctx)
 {
 	if (belongs(s, ctx) && load_relaxed(&s->lock) == STREAM_SUSPENDED)
 		stream__unlock(s);
-}
-
-void context__resume(struct context *c)
-{
-	if (!c)
-		return;
-	stream__each(resume_stream, c);
-	store_release(&c->state, c->before);
 }
 
 static void forget_stream(struct stream *s, void *ctx)
@@ -319,30 +337,46 @@ static void forget(struct context *c)
 	__atomic_store_n(&c->serial, 0u, __ATOMIC_SEQ_CST);
 	while ((bracket = pop(&c->pool)))
 		context__give(bracket, true);
+	c->holders = 0;
 	store_release(&c->state, CONTEXT_FREE);
 	store_release(&c->handle, 0ull);
 }
 
-void context__forget(CUcontext handle)
+void context__resume(struct suspension s, bool gone)
 {
-	struct context *c = NULL;
+	struct context *c = s.context;
 
-	if (handle)
-		c = find((uint64_t)handle, load_acquire(&table()->nr_contexts));
-	if (c && load_acquire(&c->state) != CONTEXT_FREE)
+	if (!c)
+		return;
+	enter_gate(clock__ns() + SUSPEND_WAIT_NS);
+	if (!alive(c, s.serial)) {
+		/* Another call has destroyed it meanwhile. */
+	} else if (gone) {
 		forget(c);
+	} else if (!--c->holders) {
+		stream__each(resume_stream, c);
+		store_release(&c->state, c->before);
+	}
+	leave_gate();
 }
 
-void context__forget_device(CUdevice device)
+void context__suspend_device(CUdevice device, struct suspension s[MAX_CONTEXTS])
 {
 	uint32_t nr = load_acquire(&table()->nr_contexts);
 
+	memset(s, 0, MAX_CONTEXTS * sizeof(*s));
 	for (uint32_t i = 0; i < nr; i++) {
 		struct context *c = &table()->contexts[i];
 
 		if (load_acquire(&c->state) != CONTEXT_FREE && load_relaxed(&c->device) == device)
-			forget(c);
+			s[i] = suspend_at(c);
 	}
+}
+
+void context__resume_device(struct suspension s[MAX_CONTEXTS], bool gone)
+{
+	for (uint32_t i = 0; i < MAX_CONTEXTS; i++)
+		context__resume(s[i], gone);
 }
 
 void context__note_primary(CUdevice device, CUcontext handle)

@@ -60,6 +60,7 @@ struct context {
 	uint32_t nr_brackets;
 	uint32_t error;		/* CUresult behind CONTEXT_ERROR */
 	uint32_t before;	/* state before CONTEXT_SUSPENDED */
+	uint32_t holders;	/* calls under way that may destroy it */
 	struct free_list pool;
 } __attribute__((aligned(64)));
 
@@ -67,6 +68,7 @@ struct context_table {
 	uint32_t nr_contexts;	/* elements ever used */
 	uint32_t next_serial;
 	uint64_t devices_sent;	/* bit set */
+	uint32_t gate;		/* of suspend and resume, never held across a call that blocks */
 	uint64_t primary[MAX_DEVICES];	/* handles of primary contexts, where seen */
 	struct context contexts[MAX_CONTEXTS];
 	struct free_list free;
@@ -92,15 +94,21 @@ void context__give(uint32_t bracket, bool forget);
 void context__fail(struct context *c, uint32_t serial, enum launch_cause cause, CUresult error);
 
 /*
- * Around a call that may destroy a context: `suspend` stops harvesting there and takes what is
- * complete; then either `resume`, or `forget` gives up the rest, events and all. NULL: not ours,
- * or suspended by somebody else already; both others take that.
+ * Around a call of the driver that may destroy a context. Asking about its events while it goes,
+ * or later, ends in a segmentation fault inside the driver: so `suspend` takes what is complete,
+ * waits for the call that another thread may be making, and keeps everybody off until `resume`,
+ * which, if the context is `gone`, gives up the rest, events and all.
  */
-struct context *context__suspend(CUcontext handle);
-void context__resume(struct context *c);
-void context__forget(CUcontext handle);
-/* The same for every context of a device whose primary one was not seen. */
-void context__forget_device(CUdevice device);
+struct suspension {
+	struct context *context;	/* NULL: not one of ours */
+	uint32_t serial;
+};
+
+struct suspension context__suspend(CUcontext handle);
+void context__resume(struct suspension s, bool gone);
+/* All of a device, around a reset of a primary context that was never seen. */
+void context__suspend_device(CUdevice device, struct suspension s[MAX_CONTEXTS]);
+void context__resume_device(struct suspension s[MAX_CONTEXTS], bool gone);
 
 void context__note_primary(CUdevice device, CUcontext handle);
 CUcontext context__primary(CUdevice device);	/* NULL: not seen */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "gpu_timing/library/harvest.h"
 
-#include <limits.h>
+#include <sched.h>
 #include <time.h>
 
 #include "gpu_timing/library/library.h"
@@ -74,7 +74,7 @@ static bool take_oldest(struct stream *s, bool suspended)
 	uint32_t state;
 	float ms = 0;
 
-	if (!bracket)
+	if (!bracket || __atomic_load_n(&lib.memory->guard.quiet, __ATOMIC_SEQ_CST))
 		return false;
 	b = context__bracket(bracket);
 	c = context__at(b->context);
@@ -122,6 +122,24 @@ void harvest__own(struct stream *s, unsigned int max)
 	stream__unlock(s);
 }
 
+static void harvest_stream(struct stream *s, void *ctx)
+{
+	uint64_t *outstanding = ctx;
+
+	if (load_acquire(&s->outstanding))
+		harvest__own(s, STREAM_RING);
+	*outstanding += load_acquire(&s->outstanding);
+	stream__free_if_done(s);
+}
+
+uint64_t harvest__all(void)
+{
+	uint64_t outstanding = 0;
+
+	stream__each(harvest_stream, &outstanding);
+	return outstanding;
+}
+
 void harvest__give_up(struct stream *s, enum launch_cause cause, CUresult error)
 {
 	uint32_t *place, bracket;
@@ -135,17 +153,15 @@ void harvest__give_up(struct stream *s, enum launch_cause cause, CUresult error)
 	}
 }
 
-void harvest__last(struct stream *s)
+void harvest__last(struct stream *s, uint64_t deadline)
 {
-	/* Whoever holds the lock is at the same work, so a few tries are enough. */
-	for (int i = 0; i < 100; i++) {
-		if (stream__try_lock(s, STREAM_HARVESTED)) {
-			harvest__give_up(s, CAUSE_NO_END, CUDA_SUCCESS);
-			stream__unlock(s);
+	while (!stream__try_lock(s, STREAM_HARVESTED)) {
+		if (clock__ns() > deadline)
 			return;
-		}
-		__builtin_ia32_pause();
+		sched_yield();
 	}
+	harvest__give_up(s, CAUSE_NO_END, CUDA_SUCCESS);
+	stream__unlock(s);
 }
 
 uint64_t clock__ns(void)

@@ -16,11 +16,13 @@
 #define MS 1000000ull
 #define SILENCE_NS (2000 * MS)
 #define ARRIVAL_NS (5000 * MS)
-#define TICK_UNDER_WAY_NS (10 * MS)
+#define TICK_SHORT_NS (2 * MS)
+#define TICK_LONG_NS (16 * MS)
 #define TICK_IDLE_NS (50 * MS)
 #define TICK_BEFORE_NS (250 * MS)
 #define EXIT_WAIT_NS (100 * MS)
 #define STOP_WAIT_NS (200 * MS)
+#define QUIET_WAIT_NS (1000 * MS)
 #define STACK_SIZE (256u << 10)
 
 enum go { WAIT = 0, GO = 1, DROP = 2 };
@@ -28,30 +30,11 @@ enum go { WAIT = 0, GO = 1, DROP = 2 };
 static uint32_t go;
 static uint32_t retiring;	/* set by the one who ends it all */
 
-static void harvest_stream(struct stream *s, void *ctx)
-{
-	uint64_t *outstanding = ctx;
-
-	if (load_acquire(&s->outstanding))
-		harvest__own(s, STREAM_RING);
-	*outstanding += load_acquire(&s->outstanding);
-	stream__free_if_done(s);
-}
-
-/* Brackets still under way. */
-static uint64_t harvest_all(void)
-{
-	uint64_t outstanding = 0;
-
-	stream__each(harvest_stream, &outstanding);
-	return outstanding;
-}
-
 static void last_of_stream(struct stream *s, void *ctx)
 {
-	(void)ctx;
-	if (load_acquire(&s->outstanding))
-		harvest__last(s);
+	const uint64_t *deadline = ctx;
+
+	harvest__last(s, *deadline);
 }
 
 static void sleep_ns(uint64_t ns)
@@ -62,12 +45,30 @@ static void sleep_ns(uint64_t ns)
 	nanosleep(&t, NULL);
 }
 
+static bool quiet(void)
+{
+	return load_acquire(&lib.memory->guard.quiet);
+}
+
 static void harvest_until(uint64_t wait)
 {
 	uint64_t deadline = clock__ns() + wait;
 
-	while (harvest_all() && clock__ns() < deadline)
+	while (harvest__all() && !quiet() && clock__ns() < deadline)
 		sleep_ns(MS / 5);
+}
+
+/*
+ * Every question to the driver is asked under its stream's lock: once these have been taken after
+ * `quiet` was set, nobody is inside one. At exit that must be so before the driver's own handler,
+ * and before the slots are restored, since from then on contexts go without our seeing it.
+ */
+static void be_quiet(void)
+{
+	uint64_t deadline = clock__ns() + QUIET_WAIT_NS;
+
+	__atomic_store_n(&lib.memory->guard.quiet, 1u, __ATOMIC_SEQ_CST);
+	stream__each(last_of_stream, &deadline);
 }
 
 static bool retire_first(void)
@@ -75,12 +76,6 @@ static bool retire_first(void)
 	return !__atomic_exchange_n(&retiring, 1u, __ATOMIC_ACQ_REL);
 }
 
-static void finish(enum channel_reason reason)
-{
-	stream__each(last_of_stream, NULL);
-	store_relaxed(&lib.segment->reason, (uint32_t)reason);
-	store_release(&lib.segment->state, CHANNEL_PASSIVE);
-}
 
 /* Nobody listens any more, or the collector has had enough: the program as it was before. */
 static void retire(enum channel_reason reason)
@@ -88,20 +83,27 @@ static void retire(enum channel_reason reason)
 	if (!retire_first())
 		return;
 	__atomic_store_n(&lib.memory->guard.active, 0u, __ATOMIC_SEQ_CST);
-	slot__restore();
 	if (reason == REASON_STOPPED)
 		harvest_until(STOP_WAIT_NS);
-	finish(reason);
+	be_quiet();
+	slot__restore();
+	store_relaxed(&lib.segment->reason, (uint32_t)reason);
+	store_release(&lib.segment->state, CHANNEL_PASSIVE);
 }
 
 void harvest__at_exit(void)
 {
 	/* A forked child has inherited the handler. */
-	if (!load_relaxed(&lib.memory->guard.owner) || !retire_first())
+	if (!load_relaxed(&lib.memory->guard.owner))
 		return;
+	if (!retire_first()) {
+		be_quiet();
+		return;
+	}
 	harvest_until(EXIT_WAIT_NS);
-	__atomic_store_n(&lib.memory->guard.active, 0u, __ATOMIC_SEQ_CST);
-	finish(REASON_EXIT);
+	be_quiet();
+	/* Launches of later handlers are still seen. */
+	store_release(&lib.segment->reason, (uint32_t)REASON_EXIT);
 }
 
 struct life {
@@ -142,11 +144,22 @@ static void wait_for_wake(uint32_t seen, uint64_t ns)
 		sleep_ns(ns);
 }
 
+/* Short while brackets end, longer while they only wait. */
+static uint64_t next_tick(uint64_t tick, uint64_t before, uint64_t left)
+{
+	if (!left)
+		return TICK_IDLE_NS;
+	if (left != before)
+		return TICK_SHORT_NS;
+	return 2 * tick < TICK_LONG_NS ? 2 * tick : TICK_LONG_NS;
+}
+
 static void *keep(void *arg)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct life life = { .last = clock__ns() };
 	uint64_t tick = TICK_BEFORE_NS;
+	uint64_t before = 0, left;
 	bool relaxed = false;
 	uint32_t what, seen;
 
@@ -163,11 +176,13 @@ static void *keep(void *arg)
 			break;
 		}
 		/* No call into the driver before the program itself has launched. */
-		if (load_acquire(&lib.segment->state) == CHANNEL_RUNNING) {
+		if (load_acquire(&lib.segment->state) == CHANNEL_RUNNING && !quiet()) {
 			if (!relaxed)
 				lib.driver.exchange_mode(&mode);
 			relaxed = true;
-			tick = harvest_all() ? TICK_UNDER_WAY_NS : TICK_IDLE_NS;
+			left = harvest__all();
+			tick = next_tick(tick, before, left);
+			before = left;
 			thread__reclaim();
 		}
 		if (load_acquire(&lib.segment->command) != CHANNEL_STOP)
@@ -195,6 +210,12 @@ int harvest__start(void)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	return -err;
+}
+
+void harvest__wake(void)
+{
+	__atomic_add_fetch(&lib.segment->wake, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &lib.segment->wake, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 void harvest__go(bool armed)

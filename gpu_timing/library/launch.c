@@ -10,6 +10,7 @@
 /* From how many brackets under way the launching thread harvests its own stream. */
 #define HARVEST_FROM 32
 #define HARVEST_AT_ONCE 64
+#define LAST_WAIT_NS 1000000ull
 
 static bool is_default(CUstream stream)
 {
@@ -115,7 +116,9 @@ void launch__begin(struct call *call, CUstream stream)
 	call->error = CUDA_SUCCESS;
 	if (!stream && t->launch.flags & LAUNCH_PTSZ)
 		call->stream = CU_STREAM_PER_THREAD;
-	call->cause = find_stream(call);
+	call->cause = CAUSE_NO_END;
+	if (likely(!load_relaxed(&lib.memory->guard.quiet)))
+		call->cause = find_stream(call);
 	if (!call->cause)
 		call->cause = take_bracket(call);
 	fire(t);
@@ -205,7 +208,7 @@ static void publish(struct call *call, uint32_t name)
 	stream__publish(s, bracket);
 	/* What is published after the last harvest would never be reported. */
 	if (unlikely(!load_acquire(&lib.memory->guard.active)))
-		harvest__last(s);
+		harvest__last(s, clock__ns() + LAST_WAIT_NS);
 }
 
 static void first_success(void)
@@ -213,9 +216,11 @@ static void first_success(void)
 	uint32_t armed = CHANNEL_ARMED;
 
 	/* Only handlers registered after cuInit still find a driver that works. */
-	if (__atomic_compare_exchange_n(&lib.segment->state, &armed, CHANNEL_RUNNING, false,
-					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		atexit(harvest__at_exit);
+	if (!__atomic_compare_exchange_n(&lib.segment->state, &armed, CHANNEL_RUNNING, false,
+					 __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		return;
+	atexit(harvest__at_exit);
+	harvest__wake();
 }
 
 void launch__end(struct call *call, CUresult result)

@@ -34,6 +34,7 @@
 struct guard {
 	uint32_t owner;		/* 1 in the process that was injected, 0 in a forked child */
 	uint32_t active;	/* 1 while hooks do more than pass through */
+	uint32_t quiet;		/* 1: nobody asks the driver about brackets any more */
 };
 
 struct memory {

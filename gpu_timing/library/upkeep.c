@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * What stands in the slots of the entries that end something we keep: what belongs to it is given
- * up before the driver's own function frees it, since handles are addresses that come again.
+ * up before the driver's own function frees it, since handles are addresses that come again. And
+ * of those that wait for the device. The result is always that of the driver's own function, and
+ * errno as that left it.
  */
 #include <errno.h>
 
+#include "gpu_timing/library/harvest.h"
 #include "gpu_timing/library/library.h"
 
-/* The result of the driver's own function is what counts, and errno as that left it. */
-#define ACTIVE() likely(load_relaxed(&lib.memory->guard.active))
+/*
+ * As long as anybody may ask the driver about brackets, which is longer than launches are looked
+ * at, and only in the process itself, not in a forked child.
+ */
+#define ACTIVE() \
+	(load_relaxed(&lib.memory->guard.owner) && !load_relaxed(&lib.memory->guard.quiet))
 
 static CUresult module_unload(CUmodule module)
 {
@@ -62,31 +69,63 @@ static CUresult kernel_get_function(CUfunction *function, CUkernel kernel)
 STREAM_DESTROY(stream_destroy, SLOT_STREAM_DESTROY)
 STREAM_DESTROY(stream_destroy_v2, SLOT_STREAM_DESTROY_V2)
 
-static struct context *suspend(CUcontext handle)
+/*
+ * What the program has waited for is complete: taken at once, so that it isn't lost if the program
+ * ends by a signal or becomes another one by exec.
+ */
+static void harvest_after(CUresult r)
 {
-	struct context *c;
+	int saved = errno;
+
+	if (!r && ACTIVE())
+		harvest__all();
+	errno = saved;
+}
+
+#define SYNCHRONIZE(name, slot, type)						\
+	static CUresult name(type handle)					\
+	{									\
+		CUresult (*original)(type) = lib.original[slot];		\
+		CUresult r = original(handle);					\
+										\
+		harvest_after(r);						\
+		return r;							\
+	}
+
+SYNCHRONIZE(stream_sync, SLOT_STREAM_SYNC, CUstream)
+SYNCHRONIZE(stream_sync_ptsz, SLOT_STREAM_SYNC_PTSZ, CUstream)
+SYNCHRONIZE(event_sync, SLOT_EVENT_SYNC, CUevent)
+
+static CUresult ctx_sync(void)
+{
+	CUresult (*original)(void) = lib.original[SLOT_CTX_SYNC];
+	CUresult r = original();
+
+	harvest_after(r);
+	return r;
+}
+
+static struct suspension suspend(CUcontext handle)
+{
+	struct suspension s = { 0 };
 	int saved = errno;
 
 	if (!ACTIVE())
-		return NULL;
+		return s;
 	/* Its modules go with it. */
 	name__forget_all();
-	c = context__suspend(handle);
+	s = context__suspend(handle);
 	errno = saved;
-	return c;
+	return s;
 }
 
-static void finish(struct context *c, CUcontext handle, bool gone)
+/* In a child forked meanwhile there is nothing to finish. */
+static void finish(struct suspension s, bool gone)
 {
 	int saved = errno;
 
-	/* A child forked meanwhile has nothing to finish. */
-	if (!load_relaxed(&lib.memory->guard.owner))
-		return;
-	if (gone && handle)
-		context__forget(handle);
-	else
-		context__resume(c);
+	if (load_relaxed(&lib.memory->guard.owner))
+		context__resume(s, gone);
 	errno = saved;
 }
 
@@ -94,10 +133,10 @@ static void finish(struct context *c, CUcontext handle, bool gone)
 	static CUresult name(CUcontext ctx)					\
 	{									\
 		CUresult (*original)(CUcontext) = lib.original[slot];		\
-		struct context *c = suspend(ctx);				\
+		struct suspension s = suspend(ctx);				\
 		CUresult r = original(ctx);					\
 										\
-		finish(c, ctx, !r);						\
+		finish(s, !r);							\
 		return r;							\
 	}
 
@@ -109,16 +148,15 @@ CTX_DESTROY(ctx_detach, SLOT_CTX_DETACH)
 static CUresult green_destroy(CUgreenCtx green)
 {
 	CUresult (*original)(CUgreenCtx) = lib.original[SLOT_GREEN_DESTROY];
+	struct suspension s = { 0 };
 	CUcontext ctx = NULL;
-	struct context *c;
 	CUresult r;
 
 	/* Streams of a green context are known by the context made from it. */
-	if (ACTIVE() && lib.driver.from_green && lib.driver.from_green(&ctx, green))
-		ctx = NULL;
-	c = suspend(ctx);
+	if (ACTIVE() && lib.driver.from_green && !lib.driver.from_green(&ctx, green))
+		s = suspend(ctx);
 	r = original(green);
-	finish(c, ctx, !r);
+	finish(s, !r);
 	return r;
 }
 
@@ -141,24 +179,31 @@ static bool primary_gone(CUdevice device)
 	return !lib.driver.primary_state(device, &flags, &active) && !active;
 }
 
-static CUresult end_primary(CUresult (*original)(CUdevice), CUdevice device, bool always)
+static CUresult end_known(CUresult (*original)(CUdevice), CUdevice device, CUcontext ctx,
+			  bool always)
 {
-	CUcontext ctx = context__primary(device);
-	struct context *c = suspend(ctx);
+	struct suspension s = suspend(ctx);
 	CUresult r = original(device);
 
-	if (!load_relaxed(&lib.memory->guard.active)) {
-		context__resume(c);
-		return r;
-	}
-	if (!r && (always || primary_gone(device))) {
-		if (ctx)
-			finish(c, ctx, true);
-		else
-			context__forget_device(device);
-	} else {
-		finish(c, ctx, false);
-	}
+	finish(s, !r && (always || primary_gone(device)));
+	return r;
+}
+
+/* Retained before we came: any context of the device may be the one. */
+static CUresult end_unknown(CUresult (*original)(CUdevice), CUdevice device, bool always)
+{
+	struct suspension s[MAX_CONTEXTS];
+	CUresult r;
+	int saved = errno;
+
+	name__forget_all();
+	context__suspend_device(device, s);
+	errno = saved;
+	r = original(device);
+	saved = errno;
+	if (load_relaxed(&lib.memory->guard.owner))
+		context__resume_device(s, !r && (always || primary_gone(device)));
+	errno = saved;
 	return r;
 }
 
@@ -166,10 +211,13 @@ static CUresult end_primary(CUresult (*original)(CUdevice), CUdevice device, boo
 	static CUresult name(CUdevice device)					\
 	{									\
 		CUresult (*original)(CUdevice) = lib.original[slot];		\
+		CUcontext ctx;							\
 										\
 		if (!ACTIVE())							\
 			return original(device);				\
-		return end_primary(original, device, always);			\
+		ctx = context__primary(device);					\
+		return ctx ? end_known(original, device, ctx, always) :		\
+			     end_unknown(original, device, always);		\
 	}
 
 PRIMARY_END(primary_reset, SLOT_PRIMARY_RESET, true)
@@ -195,6 +243,10 @@ void *hook__upkeep(uint32_t slot)
 		[SLOT_GREEN_DESTROY] = green_destroy,
 		[SLOT_MODULE_GET_FUNCTION] = module_get_function,
 		[SLOT_KERNEL_GET_FUNCTION] = kernel_get_function,
+		[SLOT_STREAM_SYNC] = stream_sync,
+		[SLOT_STREAM_SYNC_PTSZ] = stream_sync_ptsz,
+		[SLOT_CTX_SYNC] = ctx_sync,
+		[SLOT_EVENT_SYNC] = event_sync,
 	};
 
 	return hooks[slot];
