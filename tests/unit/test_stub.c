@@ -4,6 +4,7 @@
  * running driver (address of each entry, and what its call went through). All as offsets in it.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "gpu_timing/stub.h"
@@ -189,6 +190,26 @@ START_TEST(the_tail_jump_of_older_drivers_is_understood)
 }
 END_TEST
 
+/* Another tool's uprobe on the first byte, where uprobes belong, is no reason to refuse. */
+START_TEST(a_breakpoint_on_the_first_byte_is_seen_through)
+{
+	for (size_t i = 0; i < NR; i++) {
+		uint8_t code[STUB_MAX_SIZE] = { 0 };
+		struct stub stub;
+
+		bytes(driver[i].code, code);
+		code[0] = 0xcc;
+		ck_assert_int_eq(stub__decode(code, driver[i].size, driver[i].at,
+					      driver[i].stack_args, &stub), 0);
+		ck_assert_uint_eq(stub.gone, WORD);
+		ck_assert_uint_eq(stub.slot, driver[i].slot);
+		code[1] = 0xcc;
+		ck_assert_int_eq(stub__decode(code, driver[i].size, driver[i].at,
+					      driver[i].stack_args, &stub), -ENOEXEC);
+	}
+}
+END_TEST
+
 START_TEST(what_is_no_stub_is_refused)
 {
 	static const char *const other[] = {
@@ -216,4 +237,5 @@ END_TEST
 
 UNIT_MAIN("stub", entries_of_the_driver_are_understood, another_number_of_arguments_is_refused,
 	  every_other_byte_counts, bytes_behind_the_call_do_not_count, cut_entries_are_refused,
-	  the_tail_jump_of_older_drivers_is_understood, what_is_no_stub_is_refused)
+	  the_tail_jump_of_older_drivers_is_understood,
+	  a_breakpoint_on_the_first_byte_is_seen_through, what_is_no_stub_is_refused)
