@@ -233,10 +233,11 @@ static void on_sample(struct collect *c, const struct rec_sample *rec, struct pr
 		.kernel = stacks__by_hash(c->config.stacks, rec->kernel),
 		.device = -1,
 	};
+	const struct tally_add one = { .count = 1 };
 
 	if (user == STACKS_NONE || (rec->kernel && key.kernel == STACKS_NONE))
 		c->counters.no_stack++;
-	if (tally__add(c->config.tally, &key, 1, 0, 0))
+	if (tally__add(c->config.tally, &key, &one))
 		c->counters.no_memory++;
 	else
 		c->counters.samples++;

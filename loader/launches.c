@@ -170,6 +170,13 @@ static bool calibrate(const struct target *t, const struct channel_result *r, ui
 	return true;
 }
 
+/* It ran, and that it has no time says nothing about how long: the mean of its kernel holds. */
+static bool left_out_by_chance(enum launch_cause cause)
+{
+	return cause == CAUSE_OUTSTANDING || cause == CAUSE_POOL_EMPTY ||
+	       cause == CAUSE_DISTURBED || cause == CAUSE_NO_STREAM;
+}
+
 /* Both halves are there, or one will never come. */
 static int account(struct launches *l, const struct target *t, uint32_t stack, uint32_t tid,
 		   const struct channel_result *r)
@@ -183,10 +190,11 @@ static int account(struct launches *l, const struct target *t, uint32_t stack, u
 		.stream = r->stream,
 		.flags = r->flags & LAUNCH_GRAPH ? TALLY_GRAPH : 0,
 	};
+	struct tally_add add = { .count = 1 };
 	bool timed = r->cause == CAUSE_NONE;
 	uint64_t ns = r->duration, work = 0;
 
-	l->counters.by_cause[r->cause] += r->weight;
+	l->counters.by_cause[r->cause]++;
 	/* Not executed now, or not at all: no launch to count. */
 	if (r->cause == CAUSE_CAPTURED || r->cause == CAUSE_LAUNCH_FAILED)
 		return 0;
@@ -199,8 +207,13 @@ static int account(struct launches *l, const struct target *t, uint32_t stack, u
 		l->counters.seen_idle += r->load == LOAD_IDLE;
 		l->counters.graphs += (r->flags & LAUNCH_GRAPH) != 0;
 	}
-	return tally__add(l->config.tally, &key, r->weight, timed ? r->weight : 0,
-			  timed ? ns * r->weight : 0);
+	if (timed) {
+		add.timed = 1;
+		add.ns = ns;
+		add.weight = r->weight;
+	}
+	add.untimed = left_out_by_chance((enum launch_cause)r->cause);
+	return tally__add(l->config.tally, &key, &add);
 }
 
 int launches__record(struct launches *l, struct process *p, const struct rec_launch *rec,
@@ -222,7 +235,7 @@ int launches__record(struct launches *l, struct process *p, const struct rec_lau
 		};
 
 		l->counters.without_library++;
-		return tally__add(l->config.tally, &key, 1, 0, 0);
+		return tally__add(l->config.tally, &key, &(struct tally_add){ .count = 1 });
 	}
 	t = find(l, p);
 	if (!t)
@@ -403,7 +416,7 @@ void launches__poll(struct launches *l)
 /* What is left has lost its other half for good. */
 static void target__finish(struct launches *l, struct target *t)
 {
-	struct channel_result none = { .cause = CAUSE_NO_END, .device = -1, .weight = 1 };
+	struct channel_result none = { .cause = CAUSE_NO_END, .device = -1 };
 	struct channel_counters c;
 	uint64_t id, i;
 	size_t pos = 0;
@@ -415,7 +428,7 @@ static void target__finish(struct launches *l, struct target *t)
 			l->counters.no_end++;
 			account(l, t, h->stack, h->tid, &none);
 		} else {
-			l->counters.no_stack += h->result.weight;
+			l->counters.no_stack++;
 			account(l, t, STACKS_NONE, 0, &h->result);
 		}
 		half__put(l, (uint32_t)i);

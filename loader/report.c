@@ -8,9 +8,18 @@
 #include <linux/types.h>
 
 #include "bpf/gpucollect.h"
+#include "loader/base/table.h"
+
+/* Mean device time of a kind of work in a process: for launches that were not timed themselves. */
+struct mean {
+	uint64_t weight;
+	uint64_t ns;
+};
 
 struct report {
 	const struct report_input *in;
+	struct table *means;	/* hash of process and work -> index in mean */
+	struct mean *mean;
 	struct profile *profile;
 	uint32_t *path;		/* frames of the stack in hand, outermost first */
 	size_t room;
@@ -123,6 +132,48 @@ static int gpu_frame(struct report *r, const struct tally_key *key, size_t *nr)
 	return profile__frame(r->profile, &frame, &r->path[(*nr)++]);
 }
 
+static uint64_t mean_key(const struct tally_key *key)
+{
+	return hash__mix((uint64_t)key->process << 32 | key->work) ^ (key->flags & TALLY_GRAPH);
+}
+
+static int find_means(struct report *r)
+{
+	size_t i, nr = tally__count(r->in->tally);
+	uint64_t at;
+
+	r->means = table__new();
+	r->mean = calloc(nr + 1, sizeof(*r->mean));
+	if (!r->means || !r->mean)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++) {
+		const struct tally_value *v = tally__at(r->in->tally, i);
+
+		if (!v->weight)
+			continue;
+		if (!table__get(r->means, mean_key(&v->key), &at)) {
+			at = table__count(r->means);
+			if (table__set(r->means, mean_key(&v->key), at))
+				return -ENOMEM;
+		}
+		r->mean[at].weight += v->weight;
+		r->mean[at].ns += v->weighted_ns;
+	}
+	return 0;
+}
+
+static int add_estimate(struct report *r, const struct tally_value *v, uint32_t node,
+			uint32_t labels, unsigned int flags)
+{
+	uint64_t at;
+
+	if (!v->untimed || !table__get(r->means, mean_key(&v->key), &at))
+		return 0;
+	return profile__add(r->profile, node, labels, PROFILE_GPU_NS, flags | PROFILE_ESTIMATED,
+			    (uint64_t)((double)r->mean[at].ns / (double)r->mean[at].weight *
+				       (double)v->untimed + 0.5), v->untimed);
+}
+
 static int add_values(struct report *r, const struct tally_value *v, uint32_t node, uint32_t labels)
 {
 	unsigned int flags = v->key.flags & TALLY_UNCALIBRATED ? PROFILE_UNCALIBRATED : 0;
@@ -134,7 +185,7 @@ static int add_values(struct report *r, const struct tally_value *v, uint32_t no
 	err = profile__add(r->profile, node, labels, PROFILE_LAUNCHES, 0, v->count, v->count);
 	if (!err && v->timed)
 		err = profile__add(r->profile, node, labels, PROFILE_GPU_NS, flags, v->ns, v->timed);
-	return err;
+	return err ? err : add_estimate(r, v, node, labels, flags);
 }
 
 static int add_entry(struct report *r, const struct tally_value *v)
@@ -175,13 +226,14 @@ int report__build(const struct report_input *in, struct profile *p)
 {
 	struct report r = { .in = in, .profile = p, .room = 64 };
 	size_t i;
-	int err = 0;
+	int err;
 
 	r.path = malloc(r.room * sizeof(*r.path));
-	if (!r.path)
-		return -ENOMEM;
+	err = r.path ? find_means(&r) : -ENOMEM;
 	for (i = 0; i < tally__count(in->tally) && !err; i++)
 		err = add_entry(&r, tally__at(in->tally, i));
 	free(r.path);
+	free(r.mean);
+	table__free(r.means);
 	return err;
 }

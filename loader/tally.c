@@ -76,16 +76,18 @@ static struct tally_value *tally__entry(struct tally *t, const struct tally_key 
 	return v;
 }
 
-int tally__add(struct tally *t, const struct tally_key *key, uint64_t count, uint64_t timed,
-	       uint64_t ns)
+int tally__add(struct tally *t, const struct tally_key *key, const struct tally_add *add)
 {
 	struct tally_value *v = tally__entry(t, key);
 
 	if (!v)
 		return -ENOMEM;
-	v->count += count;
-	v->timed += timed;
-	v->ns += ns;
+	v->count += add->count;
+	v->timed += add->timed;
+	v->ns += add->ns;
+	v->untimed += add->untimed;
+	v->weight += add->weight;
+	v->weighted_ns += add->weight * add->ns;
 	return 0;
 }
 

@@ -39,13 +39,25 @@ struct tally_value {
 	uint64_t count;		/* samples or launches */
 	uint64_t timed;		/* launches that have a time */
 	uint64_t ns;		/* their device time */
+	uint64_t untimed;	/* launches that ran and were left out by chance: may be estimated */
+	/* For means: where only a share is timed, a time stands for 1 / its chance. */
+	uint64_t weight;
+	uint64_t weighted_ns;
+};
+
+/* What one record adds. */
+struct tally_add {
+	uint64_t count;
+	uint64_t timed;
+	uint64_t ns;
+	uint64_t untimed;
+	uint64_t weight;
 };
 
 struct tally *tally__new(void);		/* NULL: out of memory */
 void tally__free(struct tally *t);	/* NULL is fine */
-/* 0 or -ENOMEM. */
-int tally__add(struct tally *t, const struct tally_key *key, uint64_t count, uint64_t timed,
-	       uint64_t ns);
+/* 0 or -ENOMEM. `ns` counts `weight` times in the means. */
+int tally__add(struct tally *t, const struct tally_key *key, const struct tally_add *add);
 size_t tally__count(const struct tally *t);
 const struct tally_value *tally__at(const struct tally *t, size_t i);
 
