@@ -186,9 +186,11 @@ static bool add_name(struct text *t, const struct profile_frame *f)
 
 	switch ((enum profile_kind)f->kind) {
 	case PROFILE_PROCESS:
-		/* A line that begins with '#' is a comment for some readers. */
-		text__printf(t, "%s%s (pid %" PRIu32 ")", name[0] == '#' ? "?" : "",
-			     name[0] == '#' ? name + 1 : name[0] ? name : "[no name]", f->id);
+		/* Some readers take a line that begins with '#' for a comment, and eat blanks. */
+		for (; *name == ' ' || (*name == '#' && !t->len); name++)
+			text__add_string(t, "?");
+		text__add_string(t, name[0] || t->len ? name : "[no name]");
+		text__printf(t, " (pid %" PRIu32 ")", f->id);
 		return false;
 	case PROFILE_THREAD:
 		if (name[0])

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loader/base/text.h"
 #include "tests/unit/refuse.h"
 #include "tests/unit/unit.h"
 
@@ -259,6 +260,67 @@ START_TEST(whatever_comes_is_added_up_and_sorted)
 }
 END_TEST
 
+/* Names of any bytes, mostly those that mean something: each line must still be one stack. */
+START_TEST(random_bytes_never_break_a_line)
+{
+	static const char spice[] = ";; \n\r\t\x1b#0123456789.\xc2\x9b\xe2\x80\xa8\xff<>[]_";
+	struct profile *p = profile__new();
+	uint32_t l = labels(p, 1, 1);
+	struct folded_stats stats;
+	uint64_t total = 0;
+	char *got, *line;
+
+	srandom(3);
+	for (int i = 0; i < 20000; i++) {
+		uint32_t path[5];
+		size_t depth = 1 + (size_t)random() % 4;
+		char comm[16];
+
+		for (size_t j = 0; j <= depth; j++) {
+			char name[24];
+			size_t len = (size_t)random() % sizeof(name);
+
+			for (size_t k = 0; k < len; k++)
+				name[k] = random() % 4 ? spice[random() % (long)strlen(spice)] :
+							 (char)random();
+			name[len ? len - 1 : 0] = '\0';
+			memcpy(comm, name, sizeof(comm));
+			comm[sizeof(comm) - 1] = '\0';
+			path[j] = !j ? process(p, (uint32_t)random() % 3, comm) :
+				  random() % 5 ? NATIVE(name) : GPU(name);
+		}
+		add(p, path, depth + 1, l, PROFILE_GPU_NS, 1 + (uint64_t)random() % 9);
+	}
+	got = fold(p, (struct folded_options){ .metric = PROFILE_GPU_NS }, &stats);
+	for (line = strtok(got, "\n"); line; line = strtok(NULL, "\n")) {
+		char *space = strrchr(line, ' '), *word, *end;
+
+		ck_assert_ptr_nonnull(space);
+		total += strtoull(space + 1, &end, 10);
+		ck_assert_msg(!*end && end > space + 1, "%s", line);
+		*space = '\0';
+		for (size_t i = 0, n; line[i]; i += n) {
+			n = text__utf8(line + i, strlen(line + i));
+			ck_assert_msg(n, "%s", line);
+			ck_assert_msg((unsigned char)line[i] >= 0x20, "%s", line);
+			ck_assert_msg(line[i] != 0x7f, "%s", line);
+		}
+		ck_assert_msg(!strstr(line, ";;") && line[0] != ';' && line[0] != '#' &&
+			      line[0] != ' ' && strstr(line, " (pid "), "%s", line);
+		ck_assert_msg(space[-1] != ';' && space[-1] != ' ', "%s", line);
+		word = strrchr(line, ' ') + 1;	/* of the last frame, or of "(pid N)" */
+		ck_assert_msg(!*word || strspn(word, "0123456789.") < strlen(word) ||
+			      *word == '.' || strchr(word, '.') != strrchr(word, '.'), "%s", line);
+		stats.lines--;
+	}
+	ck_assert_uint_eq(stats.lines, 0);
+	ck_assert_uint_eq(total, stats.total);
+	ck_assert_uint_eq(total, profile__total(p, PROFILE_GPU_NS));
+	free(got);
+	profile__free(p);
+}
+END_TEST
+
 START_TEST(deep_stacks_are_lines_like_others)
 {
 	struct profile *p = profile__new();
@@ -350,4 +412,5 @@ END_TEST
 
 UNIT_MAIN("folded", hostile_names_give_the_golden_file, an_empty_profile_is_an_empty_file,
 	  threads_and_suffixes_on_request, whatever_comes_is_added_up_and_sorted,
-	  deep_stacks_are_lines_like_others, errors_of_the_file_come_back, no_memory_is_an_error)
+	  random_bytes_never_break_a_line, deep_stacks_are_lines_like_others,
+	  errors_of_the_file_come_back, no_memory_is_an_error)

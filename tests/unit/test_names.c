@@ -234,6 +234,8 @@ START_TEST(each_kind_has_its_form)
 		{ { .kind = PROFILE_PROCESS, .name = "train", .id = 42 }, "train (pid 42)", NULL },
 		{ { .kind = PROFILE_PROCESS, .name = "", .id = 42 }, "[no name] (pid 42)", NULL },
 		{ { .kind = PROFILE_PROCESS, .name = "#x", .id = 1 }, "?x (pid 1)", NULL },
+		{ { .kind = PROFILE_PROCESS, .name = " ", .id = 1 }, "? (pid 1)", NULL },
+		{ { .kind = PROFILE_PROCESS, .name = "  # 7", .id = 1 }, "??# 7 (pid 1)", NULL },
 		{ { .kind = PROFILE_PROCESS, .name = "k) R 1 2\n(z", .id = 1 },
 		  "k) R 1 2?(z (pid 1)", NULL },
 		{ { .kind = PROFILE_PROCESS, .name = " a;b", .id = 4294967295 },

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "loader/exit_codes.h"
+#include "tests/unit/docs.h"
 #include "tests/unit/refuse.h"
 #include "tests/unit/unit.h"
 
@@ -349,6 +350,19 @@ START_TEST(help_names_every_code_and_option)
 }
 END_TEST
 
+START_TEST(codes_are_documented)
+{
+	char *doc = read_document("docs/output.md"), row[256];
+
+#define X(name, number, meaning) \
+	snprintf(row, sizeof(row), "\n| %d | %s |\n", number, meaning); \
+	ck_assert_msg(strstr(doc, row) != NULL, "%s", row);
+	EXIT_CODES(X)
+#undef X
+	free(doc);
+}
+END_TEST
+
 START_TEST(help_to_nowhere_is_an_error)
 {
 	int fds[2];
@@ -386,4 +400,5 @@ END_TEST
 
 UNIT_MAIN("options", what_is_wrong_is_said, what_is_right_is_taken, values_arrive,
 	  the_command_is_not_read, help_and_version_come_first, combinations_are_judged_one_by_one,
-	  help_names_every_code_and_option, help_to_nowhere_is_an_error, no_memory_is_an_error)
+	  help_names_every_code_and_option, codes_are_documented,
+	  help_to_nowhere_is_an_error, no_memory_is_an_error)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/unit/docs.h"
 #include "tests/unit/refuse.h"
 #include "tests/unit/unit.h"
 
@@ -308,6 +309,22 @@ START_TEST(every_mark_and_cause_has_a_text_of_its_own)
 }
 END_TEST
 
+START_TEST(every_mark_is_documented)
+{
+	char *doc = read_document("docs/output.md"), row[128];
+
+	for (int i = 0; i < NR_PROFILE_MARKS; i++) {
+		const char *text = profile__mark_text((enum profile_mark)i);
+		const char *hole = strstr(text, "%s");
+
+		snprintf(row, sizeof(row), "| `%.*s%s` |", (int)(hole ? hole - text : 99), text,
+			 hole ? "libfoo.so]" : "");
+		ck_assert_msg(strstr(doc, row) != NULL, "%s", row);
+	}
+	free(doc);
+}
+END_TEST
+
 /* One step that needs about every kind of memory; names differ by i. */
 static int step(struct profile *p, int i)
 {
@@ -374,4 +391,5 @@ UNIT_MAIN("profile", frames_are_one_exactly_if_all_fields_agree, stacks_share_th
 	  values_add_up_by_their_whole_key, labels_differ_in_every_field,
 	  nothing_gets_lost_among_many, strings_of_any_length_stay_where_they_are,
 	  losses_are_a_share_of_what_there_was, notes_and_thread_names_are_kept,
-	  every_mark_and_cause_has_a_text_of_its_own, no_memory_is_an_error_and_not_the_end)
+	  every_mark_and_cause_has_a_text_of_its_own, every_mark_is_documented,
+	  no_memory_is_an_error_and_not_the_end)
