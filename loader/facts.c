@@ -55,19 +55,28 @@ static int add_ring(const struct facts_input *in, struct profile *p, uint64_t re
 	return add_counts(p, counts, sizeof(counts) / sizeof(counts[0]));
 }
 
+static int add_cause(struct profile *p, enum launch_cause cause, uint64_t n)
+{
+	const char *text = channel__cause_text(cause);
+	char line[128];
+
+	if (launches__by_chance(cause)) {
+		snprintf(line, sizeof(line), "launches with an estimated time, %s", text);
+		return profile__count(p, PROFILE_INFO, line, n);
+	}
+	/* Not executed now, or not at all: no launch that lacks a time. */
+	if (cause == CAUSE_CAPTURED || cause == CAUSE_LAUNCH_FAILED)
+		return profile__count(p, PROFILE_INFO, text, n);
+	return profile__count(p, PROFILE_UNTIMED, text, n);
+}
+
 static int add_launches(const struct launches_counters *l, struct profile *p)
 {
 	int cause, err = 0;
 
-	for (cause = CAUSE_NONE + 1; cause < NR_LAUNCH_CAUSES && !err; cause++) {
-		enum profile_counter_kind kind = PROFILE_UNTIMED;
-
-		if (cause == CAUSE_CAPTURED || cause == CAUSE_LAUNCH_FAILED)
-			kind = PROFILE_INFO;	/* nothing was executed: no launch without a time */
+	for (cause = CAUSE_NONE + 1; cause < NR_LAUNCH_CAUSES && !err; cause++)
 		if (l->by_cause[cause])
-			err = profile__count(p, kind, channel__cause_text((enum launch_cause)cause),
-					     l->by_cause[cause]);
-	}
+			err = add_cause(p, (enum launch_cause)cause, l->by_cause[cause]);
 	if (err)
 		return err;
 	const struct count counts[] = {

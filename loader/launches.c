@@ -170,8 +170,7 @@ static bool calibrate(const struct target *t, const struct channel_result *r, ui
 	return true;
 }
 
-/* It ran, and that it has no time says nothing about how long: the mean of its kernel holds. */
-static bool left_out_by_chance(enum launch_cause cause)
+bool launches__by_chance(enum launch_cause cause)
 {
 	return cause == CAUSE_OUTSTANDING || cause == CAUSE_POOL_EMPTY ||
 	       cause == CAUSE_DISTURBED || cause == CAUSE_NO_STREAM;
@@ -212,7 +211,7 @@ static int account(struct launches *l, const struct target *t, uint32_t stack, u
 		add.ns = ns;
 		add.weight = r->weight;
 	}
-	add.untimed = left_out_by_chance((enum launch_cause)r->cause);
+	add.untimed = launches__by_chance((enum launch_cause)r->cause);
 	return tally__add(l->config.tally, &key, &add);
 }
 
