@@ -6,15 +6,14 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "symbols/file.h"
+#include "tests/unit/symbols_places.h"
 #include "tests/unit/unit.h"
 
-#define SOURCE "tests/unit/symbols_truth.c"
 #define IMPORTS " -DIMPORTS"
 
 struct layout {
@@ -54,35 +53,6 @@ static const struct layout layouts[] = {
 };
 #define NR_LAYOUTS ((int)(sizeof(layouts) / sizeof(layouts[0])))
 
-static char dir[256];
-
-__attribute__((format(printf, 1, 2)))
-static int sh(const char *fmt, ...)
-{
-	char command[4096];
-	va_list args;
-	int n;
-
-	va_start(args, fmt);
-	n = vsnprintf(command, sizeof(command), fmt, args);
-	va_end(args);
-	ck_assert_int_lt(n, (int)sizeof(command));
-	return system(command);
-}
-
-static void make_dir(void)
-{
-	const char *base = getenv("TEST_TMP") ?: getenv("TMPDIR") ?: "/tmp";
-
-	snprintf(dir, sizeof(dir), "%s/layouts.XXXXXX", base);
-	ck_assert_ptr_nonnull(mkdtemp(dir));
-}
-
-static void remove_dir(void)
-{
-	sh("rm -rf %s", dir);
-}
-
 /* What it printed is in DIR/truth. false: there is no such linker. */
 static bool build_and_run(const struct layout *l)
 {
@@ -90,39 +60,18 @@ static bool build_and_run(const struct layout *l)
 	int status;
 
 	if (l->library)
-		status = sh("cd %1$s && %2$s -O2 -g -shared -fPIC -DLIBRARY %3$s -o libtruth.so "
-			    "$OLDPWD/" SOURCE " 2>errors && echo 'int report(void);"
+		status = places__sh("cd %1$s && %2$s -O2 -g -shared -fPIC -DLIBRARY %3$s -o libtruth.so "
+			    "$OLDPWD/" TRUTH_SOURCE " 2>errors && echo 'int report(void);"
 			    "int main(void) { return report(); }' >main.c && %2$s -o truth_main "
-			    "main.c -L. -ltruth -Wl,-rpath,'$ORIGIN'", dir, cc, l->flags);
+			    "main.c -L. -ltruth -Wl,-rpath,'$ORIGIN'", places_dir, cc, l->flags);
 	else
-		status = sh("cd %s && %s -O2 -g -rdynamic %s -o truth_main $OLDPWD/" SOURCE
-			    " 2>errors", dir, cc, l->flags);
+		status = places__sh("cd %s && %s -O2 -g -rdynamic %s -o truth_main $OLDPWD/" TRUTH_SOURCE
+			    " 2>errors", places_dir, cc, l->flags);
 	if (status && l->may_lack)
 		return false;
 	ck_assert_msg(status == 0, "%s: not built", l->name);
-	ck_assert_int_eq(sh("cd %s && ./truth_main >truth", dir), 0);
+	ck_assert_int_eq(places__sh("cd %s && ./truth_main >truth", places_dir), 0);
 	return true;
-}
-
-struct place {
-	char kind, name[64], path[512];
-	unsigned long offset;
-};
-
-static int read_places(struct place *places, int max)
-{
-	char path[512];
-	FILE *f;
-	int nr = 0;
-
-	snprintf(path, sizeof(path), "%s/truth", dir);
-	f = fopen(path, "r");
-	ck_assert_ptr_nonnull(f);
-	while (nr < max && fscanf(f, " %c %63s %lx %511[^\n]", &places[nr].kind, places[nr].name,
-				  &places[nr].offset, places[nr].path) == 4)
-		nr++;
-	fclose(f);
-	return nr;
 }
 
 static int count_kind(const struct place *places, int nr, char kind)
@@ -150,17 +99,6 @@ static void check_place(struct symbol_file *f, const char *layout, const struct 
 	ck_assert_int_eq(s.kind == SYMBOL_PLT, p->kind == 'P' || p->kind == 'I');
 }
 
-static struct symbol_file *open_file(const char *path, int *fd)
-{
-	struct symbol_file *f;
-
-	*fd = open(path, O_RDONLY);
-	ck_assert_int_ge(*fd, 0);
-	f = symbol_file__open(*fd);
-	ck_assert_ptr_nonnull(f);
-	return f;
-}
-
 START_TEST(every_layout)
 {
 	const struct layout *l = &layouts[_i];
@@ -168,23 +106,23 @@ START_TEST(every_layout)
 	struct symbol_file *f;
 	int nr, fd;
 
-	make_dir();
+	places__make_dir();
 	if (!build_and_run(l)) {
 		printf("%s: no such linker here\n", l->name);
-		remove_dir();
+		places__remove_dir();
 		return;
 	}
-	nr = read_places(places, 16);
+	nr = places__read(places, 16);
 	ck_assert_int_eq(count_kind(places, nr, 'E'), l->exported);
 	ck_assert_int_eq(count_kind(places, nr, 'L'), l->local);
 	ck_assert_int_ge(count_kind(places, nr, 'P'), l->slots);
 	ck_assert_int_eq(count_kind(places, nr, 'I'), l->indirect);
-	f = open_file(places[0].path, &fd);
+	f = places__open(places[0].path, &fd);
 	for (int i = 0; i < nr; i++)
 		check_place(f, l->name, &places[i], true);
 	symbol_file__free(f);
 	close(fd);
-	remove_dir();
+	places__remove_dir();
 }
 END_TEST
 
@@ -197,19 +135,19 @@ START_TEST(every_layout_stripped)
 	struct symbol_file *f;
 	int nr, fd;
 
-	make_dir();
+	places__make_dir();
 	if (!build_and_run(l)) {
-		remove_dir();
+		places__remove_dir();
 		return;
 	}
-	nr = read_places(places, 16);
-	ck_assert_int_eq(sh("strip %s", places[0].path), 0);
-	f = open_file(places[0].path, &fd);
+	nr = places__read(places, 16);
+	ck_assert_int_eq(places__sh("strip %s", places[0].path), 0);
+	f = places__open(places[0].path, &fd);
 	for (int i = 0; i < nr; i++)
 		check_place(f, l->name, &places[i], dynamic && places[i].kind != 'L');
 	symbol_file__free(f);
 	close(fd);
-	remove_dir();
+	places__remove_dir();
 }
 END_TEST
 
@@ -223,24 +161,24 @@ START_TEST(every_layout_without_section_headers)
 	Elf64_Ehdr h;
 	int nr, fd;
 
-	make_dir();
+	places__make_dir();
 	if (!build_and_run(l)) {
-		remove_dir();
+		places__remove_dir();
 		return;
 	}
-	nr = read_places(places, 16);
+	nr = places__read(places, 16);
 	fd = open(places[0].path, O_RDWR);
 	ck_assert_int_eq(pread(fd, &h, sizeof(h), 0), sizeof(h));
 	h.e_shoff = 0;
 	h.e_shnum = h.e_shstrndx = 0;
 	ck_assert_int_eq(pwrite(fd, &h, sizeof(h), 0), sizeof(h));
 	close(fd);
-	f = open_file(places[0].path, &fd);
+	f = places__open(places[0].path, &fd);
 	for (int i = 0; i < nr; i++)
 		check_place(f, l->name, &places[i], dynamic && places[i].kind == 'E');
 	symbol_file__free(f);
 	close(fd);
-	remove_dir();
+	places__remove_dir();
 }
 END_TEST
 

@@ -82,7 +82,7 @@ END_TEST
 START_TEST(an_outer_function_is_found_behind_many_inner_ones)
 {
 	struct test_symbol symbols[401];
-	char names[401][8];
+	char names[401][16];
 	struct symbol_file *f;
 
 	for (int i = 0; i < 400; i++) {
