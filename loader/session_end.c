@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The end of a capture: what is still on its way, names, the result. */
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "loader/base/log.h"
+#include "loader/exit_codes.h"
+#include "loader/facts.h"
+#include "loader/report.h"
+#include "loader/session_state.h"
+
+#define STOP_MS 500		/* what the libraries get to restore their slots */
+
+void session__drain(struct session *s)
+{
+	s->mappings_lost += sampling__read(s->sampling, session__on_mapping, s);
+	collect__refresh(s->collect);
+	while (collect__read(s->collect) > 0)
+		;
+	if (s->launches)
+		launches__stop(s->launches, STOP_MS);
+	while (collect__read(s->collect) > 0)
+		;
+}
+
+static int add_files(const struct session *s, struct symbols *symbols)
+{
+	uint32_t i, nr = files__count(s->files);
+	const void *image;
+	size_t size;
+	int err = 0;
+
+	image = files__vdso(s->files, &size);
+	if (image && size)
+		err = symbols__add_image(symbols, FILES_VDSO, image, size, "[vdso]");
+	for (i = FILES_VDSO + 1; i <= nr && !err; i++)
+		err = symbols__add_file(symbols, i, files__fd(s->files, i), files__path(s->files, i));
+	return err;
+}
+
+static uint32_t library_file(const struct session *s)
+{
+	uint32_t i;
+
+	for (i = 1; s->library && i <= files__count(s->files); i++)
+		if (!strcmp(files__path(s->files, i), library__path(s->library)))
+			return i;
+	return 0;
+}
+
+static int build_profile(struct session *s, struct symbols *symbols, struct profile *p)
+{
+	struct report_input in = {
+		.tally = s->tally,
+		.stacks = s->stacks,
+		.processes = s->processes,
+		.launches = s->launches,
+		.symbols = symbols,
+		.library_file = library_file(s),
+		.period_ns = 1000000000ull / s->options->frequency,
+	};
+	struct facts_input facts = {
+		.probes = s->probes,
+		.collect = s->collect,
+		.launches = s->launches,
+		.mappings_lost = s->mappings_lost,
+	};
+	struct profile_run *run = profile__run(p);
+	int err = add_files(s, symbols);
+
+	if (!err)
+		err = report__build(&in, p);
+	if (!err)
+		err = facts__add(&facts, p);
+	run->duration_ns = session__now_ns() - s->started;
+	run->frequency = s->options->no_cpu ? 0 : s->options->frequency;
+	run->metrics = (s->options->no_cpu ? 0 : 1u << PROFILE_CPU_NS | 1u << PROFILE_CPU_SAMPLES) |
+		       (session__wants_launches(s->options) ? 1u << PROFILE_LAUNCHES : 0) |
+		       (s->library ? 1u << PROFILE_GPU_NS : 0);
+	return err;
+}
+
+/* Names, output, closing summary: an exit code. */
+int session__finish(struct session *s)
+{
+	struct symbols *symbols = symbols__new();
+	struct profile *p = profile__new();
+	int code = EXIT_OWN_FAILURE, err = -ENOMEM;
+
+	if (symbols && p)
+		err = build_profile(s, symbols, p);
+	if (err)
+		log_error("making the result: %s", strerror(-err));
+	else
+		code = result__write(s->result, p);
+	profile__free(p);
+	symbols__free(symbols);
+	return code;
+}
+
+/* With a command its own status is ours, unless there is nothing to show for it. */
+int session__exit_code(const struct session *s, int code)
+{
+	if (s->aborted)
+		return EXIT_ABORTED;
+	if (!s->command || code >= EXIT_USAGE)
+		return code;
+	if (!s->command_ended)
+		return code;
+	if (WIFSIGNALED(s->status))
+		return EXIT_SIGNAL + WTERMSIG(s->status);
+	if (WEXITSTATUS(s->status))
+		return WEXITSTATUS(s->status);
+	return code == EXIT_EMPTY ? EXIT_EMPTY : EXIT_COMPLETE;
+}

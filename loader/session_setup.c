@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Setting a session up: everything that can fail does so before a command runs. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "loader/base/log.h"
+#include "loader/exit_codes.h"
+#include "loader/precheck.h"
+#include "loader/session_state.h"
+
+/*
+ * The library goes to a command, unless something stands in its way: then a capture of GPU time is
+ * refused before anything runs, any other counts launches by probes.
+ */
+static int decide_inject(struct session *s, char **why)
+{
+	const struct options *o = s->options;
+	int err;
+
+	s->inject = o->command && !o->no_gpu && !o->no_inject;
+	if (!s->inject)
+		return 0;
+	err = precheck__environment(why);
+	if (!err)
+		err = precheck__driver(why);
+	if (!err)
+		return 0;
+	if (o->metric == METRIC_GPU)
+		return -EOPNOTSUPP;
+	s->inject = false;
+	/* Whoever asks for CPU time may well have no driver at all. */
+	log__print(o->metric == METRIC_CPU ? LOG_DEBUG : LOG_WARN, "%s",
+		   *why ? *why : "the timing library is not loaded");
+	free(*why);
+	*why = NULL;
+	return 0;
+}
+
+static int watch(struct session *s, int fd, uint64_t what)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = what };
+
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static int timer(uint64_t first_ns, uint64_t every_ns)
+{
+	struct itimerspec t = {
+		.it_value = { (time_t)(first_ns / 1000000000), (long)(first_ns % 1000000000) },
+		.it_interval = { (time_t)(every_ns / 1000000000), (long)(every_ns % 1000000000) },
+	};
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (fd >= 0 && timerfd_settime(fd, 0, &t, NULL)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int setup_events(struct session *s)
+{
+	sigset_t set;
+	int err;
+
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll_fd < 0)
+		return -errno;
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	s->tick_fd = timer(TICK_MS * 1000000ull, TICK_MS * 1000000ull);
+	if (s->signal_fd < 0 || s->tick_fd < 0)
+		return -errno;
+	err = watch(s, s->signal_fd, EVENT_SIGNAL);
+	return err ? err : watch(s, s->tick_fd, EVENT_TICK);
+}
+
+/* Every mapped file and every process takes a descriptor. */
+static void raise_limits(void)
+{
+	struct rlimit r;
+
+	if (!getrlimit(RLIMIT_NOFILE, &r)) {
+		r.rlim_cur = r.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &r);
+	}
+	r.rlim_cur = r.rlim_max = RLIM_INFINITY;
+	setrlimit(RLIMIT_MEMLOCK, &r);	/* counts BPF maps before Linux 5.11 only */
+}
+
+static int setup_store(struct session *s)
+{
+	const struct probes_maps *maps = probes__maps(s->probes);
+	struct processes_maps shared = {
+		.procs_fd = maps->procs_fd,
+		.slots = maps->slots,
+		.mappings = maps->mappings,
+	};
+	struct collect_config config = {
+		.probes = s->probes,
+		.all = s->options->all,
+		.mapped = session__on_process_mapped,
+		.ctx = s,
+	};
+
+	config.files = s->files = files__new();
+	config.stacks = s->stacks = stacks__new();
+	config.tally = s->tally = tally__new();
+	if (!s->files || !s->stacks || !s->tally)
+		return -ENOMEM;
+	config.processes = s->processes = processes__new(&shared, s->files);
+	if (!s->processes)
+		return -ENOMEM;
+	if (session__wants_launches(s->options)) {
+		struct launches_config launches = {
+			.tally = s->tally,
+			.site = s->library ? library__site(s->library) : SITE_NONE,
+			.refused = session__on_refused,
+			.ctx = s,
+		};
+
+		config.launches = s->launches = launches__new(&launches);
+		if (!s->launches)
+			return -ENOMEM;
+	}
+	return collect__new(&config, &s->collect);
+}
+
+static int setup_probes(struct session *s, char **why)
+{
+	struct probes_config config = {
+		.all = s->options->all,
+		.cpu = !s->options->no_cpu,
+		.launches = session__wants_launches(s->options),
+	};
+	int err = decide_inject(s, why);
+
+	if (!err)
+		err = probes__new(&config, &s->probes, why);
+	if (err || !s->inject)
+		return err;
+	err = library__new(&s->library, why);
+	return err ? err : library__attach(s->library, s->probes);
+}
+
+static int setup_sampling(struct session *s, char **why)
+{
+	struct sampling_config config = {
+		.program_fd = s->options->no_cpu ? -1 : probes__sample_program(s->probes),
+		.frequency = s->options->frequency,
+		.epoll_fd = s->epoll_fd,
+		.epoll_data = EVENT_MAPPED,
+	};
+
+	return sampling__new(&config, &s->sampling, why);
+}
+
+static int setup_command(struct session *s)
+{
+	char injection[300];
+	const char *set[] = { NULL, NULL };
+	struct command_request request = {
+		.argv = s->options->command,
+		.set = set,
+		.caller = &s->caller,
+	};
+	struct process *child;
+	int err;
+
+	if (s->library) {
+		snprintf(injection, sizeof(injection), "CUDA_INJECTION64_PATH=%s",
+			 library__path(s->library));
+		set[0] = injection;
+	}
+	err = command__new(&request, &s->command);
+	if (err)
+		return err;
+	child = processes__get(s->processes, command__pid(s->command), true);
+	if (!child)
+		return -ENOMEM;
+	child->ours = true;
+	return watch(s, command__pidfd(s->command), EVENT_COMMAND);
+}
+
+static int setup_pids(struct session *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->options->nr_pids; i++) {
+		pid_t pid = s->options->pids[i];
+		struct process *p;
+
+		if (kill(pid, 0) && errno == ESRCH) {
+			log_error("there is no process %d; ps -e lists those that run", (int)pid);
+			return -ESRCH;
+		}
+		p = processes__get(s->processes, pid, true);
+		if (!p)
+			return -ENOMEM;
+		session__on_process_mapped(s, p);
+	}
+	return 0;
+}
+
+static int setup_targets(struct session *s)
+{
+	struct attach_config config = {
+		.probes = s->probes,
+		.files = s->files,
+		.options = s->options,
+		.library = s->inject,
+	};
+	int err = 0;
+
+	if (session__wants_launches(s->options)) {
+		s->attach = attach__new(&config);
+		if (!s->attach)
+			return -ENOMEM;
+	}
+	if (s->options->command)
+		err = setup_command(s);
+	if (!err)
+		err = setup_pids(s);
+	if (!err && s->attach)
+		err = attach__before(s->attach);
+	return err;
+}
+
+int session__start(struct session *s)
+{
+	int err;
+
+	s->started = session__now_ns();
+	if (s->options->duration_ns) {
+		s->end_fd = timer(s->options->duration_ns, 0);
+		if (s->end_fd < 0 || watch(s, s->end_fd, EVENT_END))
+			return session__fail(-errno, NULL, "setting the duration");
+	}
+	if (!s->command)
+		return 0;
+	err = command__release(s->command);
+	if (!err)
+		return 0;
+	s->command_ended = true;
+	log_error("can't run %s: %s", s->options->command[0], strerror(-err));
+	return err == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+/* 0 or an exit code. */
+int session__setup(struct session *s)
+{
+	char *why = NULL;
+	int err;
+
+	raise_limits();
+	err = setup_events(s);
+	if (err)
+		return session__fail(err, NULL, "setting up");
+	err = setup_probes(s, &why);
+	if (err)
+		return session__fail(err, why, "setting up the probes");
+	err = setup_store(s);
+	if (!err)
+		err = watch(s, probes__ring_fd(s->probes), EVENT_RING);
+	if (err)
+		return session__fail(err, NULL, "setting up");
+	err = setup_sampling(s, &why);
+	if (err)
+		return session__fail(err, why, "sampling");
+	err = setup_targets(s);
+	if (err == -ESRCH)
+		return EXIT_EMPTY;
+	return err ? session__fail(err, NULL, "setting up the targets") : 0;
+}

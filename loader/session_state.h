@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a session is made of; for session.c, session_setup.c and session_end.c alone. */
+#ifndef LOADER_SESSION_STATE_H
+#define LOADER_SESSION_STATE_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "loader/attach.h"
+#include "loader/collect.h"
+#include "loader/command.h"
+#include "loader/library.h"
+#include "loader/output/caller.h"
+#include "loader/probes.h"
+#include "loader/result.h"
+#include "loader/sampling.h"
+
+#define TICK_MS 20		/* channels are read this often */
+#define TICKS_PER_SECOND (1000 / TICK_MS)
+
+enum { EVENT_RING, EVENT_MAPPED, EVENT_SIGNAL, EVENT_TICK, EVENT_COMMAND, EVENT_END };
+
+struct session {
+	const struct options *options;
+	struct caller caller;
+	struct result *result;
+	struct probes *probes;
+	struct files *files;
+	struct processes *processes;
+	struct stacks *stacks;
+	struct tally *tally;
+	struct launches *launches;
+	struct library *library;
+	struct attach *attach;
+	struct collect *collect;
+	struct sampling *sampling;
+	struct command *command;
+	int epoll_fd, signal_fd, tick_fd, end_fd;
+	bool inject;		/* the command gets the timing library */
+	unsigned int ticks;
+	unsigned int signals;
+	uint64_t started;
+	uint64_t mappings_lost;
+	bool stop;		/* the capture is over */
+	bool write_now;		/* SIGUSR1: write what there is and go on */
+	bool aborted;
+	bool command_ended;
+	int status;		/* of the command, wait(2) */
+};
+
+static inline uint64_t session__now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+/* Prints `why` (freed), or what the errno says, and turns it into an exit code. */
+int session__fail(int err, char *why, const char *doing);
+bool session__wants_launches(const struct options *o);
+
+/* session.c: callbacks of the parts; ctx is the session. */
+void session__on_process_mapped(void *ctx, struct process *p);
+void session__on_refused(void *ctx, struct process *p, enum channel_reason reason, uint32_t detail);
+void session__on_mapping(void *ctx, pid_t tgid, const char *path);
+
+/* session_setup.c: everything in place, the command held; then the capture starts. 0 or an exit code. */
+int session__setup(struct session *s);
+int session__start(struct session *s);
+
+/* session_end.c: all that is on its way; the result, as an exit code; the exit code of the whole. */
+void session__drain(struct session *s);
+int session__finish(struct session *s);
+int session__exit_code(const struct session *s, int code);
+
+#endif
