@@ -46,7 +46,8 @@ int gpucollect_sample(struct bpf_perf_event_data *ctx)
 	head__init(&sample.head, REC_SAMPLE, sizeof(sample));
 	sample.tgid = tgid;
 	sample.tid = task__tid(task);
-	user = (*(volatile __u64 *)&ctx->regs.cs & 3) != 0;	/* privilege level: the verifier wants the whole word */
+	/* Privilege level; the verifier wants the whole word to be read. */
+	user = (*(volatile __u64 *)&ctx->regs.cs & 3) != 0;
 	if (!user)
 		sample.kernel = kernel_stack(ctx, s);
 	in_syscall = !user && (long)regs->orig_ax >= 0;
