@@ -69,7 +69,7 @@ check 0 " 0 offences" check-style "a tree in order"
 echo 'int x;' >t/symbols/s.c
 check 1 "symbols/s.c:1: no line" check-style "no licence line"
 tree
-printf '%s\n/* %0100d */\n' "$spdx" 0 >t/symbols/s.c
+printf '%s\n/* %0110d */\n' "$spdx" 0 >t/symbols/s.c
 check 1 "symbols/s.c:2: 106 columns" check-style "a long line"
 printf '%s\n\t/* %089d */\n' "$spdx" 0 >t/symbols/s.c
 check 1 "symbols/s.c:2: 103 columns" check-style "a line that its tab makes long"
