@@ -199,8 +199,8 @@ static void add_files(struct text *out, const struct quality *q, const char *eve
 			text__printf(&t, "no usable unwind information in %s of the %s",
 				     text__share(a, f->no_unwind_info, q->events), events);
 		if (f->no_symbols)
-			text__printf(&t, "%sno symbols in %s of the "
-				     "%s", f->no_unwind_info ? ", " : "",
+			text__printf(&t, "%sfunctions without a symbol in %s of the %s",
+				     f->no_unwind_info ? ", " : "",
 				     text__share(a, f->no_symbols, q->events), events);
 		line(out, &t);
 	}
