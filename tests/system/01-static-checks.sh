@@ -70,9 +70,9 @@ echo 'int x;' >t/symbols/s.c
 check 1 "symbols/s.c:1: no line" check-style "no licence line"
 tree
 printf '%s\n/* %0110d */\n' "$spdx" 0 >t/symbols/s.c
-check 1 "symbols/s.c:2: 106 columns" check-style "a long line"
-printf '%s\n\t/* %089d */\n' "$spdx" 0 >t/symbols/s.c
-check 1 "symbols/s.c:2: 103 columns" check-style "a line that its tab makes long"
+check 1 "symbols/s.c:2: 116 columns" check-style "a long line"
+printf '%s\n\t/* %099d */\n' "$spdx" 0 >t/symbols/s.c
+check 1 "symbols/s.c:2: 113 columns" check-style "a line that its tab makes long"
 printf '%s\nint x; \n' "$spdx" >t/symbols/s.c
 check 1 "symbols/s.c:2: white space" check-style "white space at the end"
 printf '%s\nint x;' "$spdx" >t/symbols/s.c
