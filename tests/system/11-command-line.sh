@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# timeout: 120
+# The command line as a user meets it: bad input is one message, status 64 and nothing started;
+# results go where docs/output.md says, with the caller's rights.
+set -u
+cd "$TEST_TMP" || exit 1
+bad=0
+
+wrong() { echo "WRONG $*"; bad=1; }
+
+run() {	# STATUS ARGUMENT…: stdout in out, stderr in err
+	local want=$1 got
+	shift
+	"$GPUCOLLECT" "$@" >out 2>err
+	got=$?
+	[ "$got" = "$want" ] || { wrong "status $got, not $want: gpucollect $*"; cat err; }
+}
+
+usage() {	# TEXT ARGUMENT…
+	local text=$1
+	shift
+	run 64 "$@"
+	[ -s out ] && wrong "usage errors write to stdout: $*"
+	grep -qF -- "$text" err || { wrong "no '$text': gpucollect $*"; cat err; }
+	[ "$(grep -c 'gpucollect:' err)" = 1 ] || { wrong "more than one message: $*"; cat err; }
+	[ -e started ] && wrong "the command was started: $*"
+	rm -f started
+}
+
+usage "-p PID"
+usage "abc" -p abc
+usage "1 to 4194304" -p 99999999
+usage "leave -d out" -d 0 -- touch started
+usage "1 to 10000" -F 0 -- touch started
+usage "1 to 10000" -F 100000 -- touch started
+usage "-- touch" touch started
+usage "gpucollect -- CMD" -p 1 --metric gpu
+usage "--no-inject" --no-inject --metric gpu -- touch started
+usage ".folded" -o x.json -- touch started
+usage "only one is folded" -f json -- touch started
+usage "leave out -p" -p 1 -- touch started
+
+run 0 --version
+grep -qx 'gpucollect [0-9.]*' out || wrong "--version: $(cat out)"
+run 0 --help
+grep -q '^Usage: gpucollect' out || wrong "--help"
+[ -s err ] && wrong "--help writes to stderr"
+"$GPUCOLLECT" --help >/dev/full 2>err && wrong "--help to a full disk succeeds"
+
+# What comes behind the first -- is the command's.
+run 0 --metric cpu -F 99 -o args.folded -- sh -c 'printf "%s|" "$@"; i=0
+while [ $i -lt 300000 ]; do i=$((i+1)); done' sh -p 1 -F 5 -- -o x --help
+[ "$(cat out)" = "-p|1|-F|5|--|-o|x|--help|" ] || wrong "arguments: $(cat out)"
+[ -s args.folded ] || wrong "no args.folded"
+"$TOP/tests/system/10-folded-readers.py" args.folded || bad=1
+
+busy='i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'
+
+# An existing file is refused before anything starts.
+echo theirs >mine.folded
+"$GPUCOLLECT" --metric cpu -F 99 -o mine.folded -- touch started 2>err
+[ $? = 0 ] && wrong "an existing file is no error"
+grep -q -- '-y' err || { wrong "no way out is named"; cat err; }
+[ "$(cat mine.folded)" = theirs ] || wrong "an existing file was overwritten"
+[ -e started ] && wrong "the command was started although its file can't be written"
+run 0 --metric cpu -F 99 -y -o mine.folded -- sh -c "$busy"
+grep -q 'pid' mine.folded || wrong "-y did not replace"
+
+# Without -o stdout is the command's and the result has a file of its own.
+mkdir own && cd own || exit 1
+"$GPUCOLLECT" --metric cpu -F 99 -- sh -c "echo hello; $busy" >../out 2>../err
+[ "$(cat ../out)" = hello ] || wrong "stdout is not the command's"
+set -- gpucollect-sh-*.folded
+[ -s "$1" ] && grep -q "wrote $1" ../err || { wrong "own file: $*"; cat ../err; }
+cd .. || exit 1
+
+# Devices that are full.
+"$GPUCOLLECT" --metric cpu -F 99 -o /dev/full -- sh -c "$busy" 2>err
+[ $? = 0 ] && wrong "/dev/full is no error"
+grep -q 'no space' err || { wrong "/dev/full: no message"; cat err; }
+
+# The reader of the pipe leaves: the result is saved.
+mkdir pipe && cd pipe || exit 1
+sh -c "while :; do :; done" &
+pid=$!
+{ "$GPUCOLLECT" -p $pid -F 99 -d 1 2>../err; echo $? >../status; } | :
+kill $pid
+wait $pid 2>/dev/null
+[ "$(cat ../status)" = 1 ] || { wrong "status $(cat ../status) after a rescue"; cat ../err; }
+set -- gpucollect-*.folded
+[ -s "$1" ] && grep -q "$1" ../err || { wrong "nothing was saved: $*"; cat ../err; }
+cd .. || exit 1
+
+# Under sudo files are the caller's, and so are the rights to write them.
+mkdir roots users && chown 4242:4343 users && chmod 755 . users
+echo roots >roots/file && ln -s ../roots/file users/link
+export SUDO_UID=4242 SUDO_GID=4343
+run 0 --metric cpu -F 99 -o users/x.folded -- sh -c "$busy"
+[ "$(stat -c %u:%g users/x.folded)" = 4242:4343 ] || wrong "the file is not the caller's"
+"$GPUCOLLECT" --metric cpu -F 99 -y -o users/link -- sh -c "$busy" 2>err && wrong "through a link"
+[ "$(cat roots/file)" = roots ] || wrong "a link led to a file of root"
+exit $bad
