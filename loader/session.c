@@ -233,6 +233,7 @@ static int run(struct session *s)
 	if (code)
 		return code;
 	err = capture(s);
+	s->stopped = session__now_ns();
 	if (err)
 		log_error("waiting for events: %s", strerror(-err));
 	session__drain(s);

@@ -73,7 +73,7 @@ static int build_profile(struct session *s, struct symbols *symbols, struct prof
 		err = report__build(&in, p);
 	if (!err)
 		err = facts__add(&facts, p);
-	run->duration_ns = session__now_ns() - s->started;
+	run->duration_ns = (s->stopped ? s->stopped : session__now_ns()) - s->started;
 	run->frequency = s->options->no_cpu ? 0 : s->options->frequency;
 	run->metrics = (s->options->no_cpu ? 0 : 1u << PROFILE_CPU_NS | 1u << PROFILE_CPU_SAMPLES) |
 		       (session__wants_launches(s->options) ? 1u << PROFILE_LAUNCHES : 0) |

@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -240,11 +241,26 @@ static int setup_targets(struct session *s)
 	return err;
 }
 
+/* From here on nothing is missed; and who pipes into a reader is told how not to lose it. */
+static void say_recording(const struct options *o)
+{
+	struct stat st;
+
+	if (o->duration_ns)
+		log_info("recording");
+	else
+		log_info("recording; Ctrl-C stops and writes");
+	if (!o->duration_ns && !o->output && !fstat(STDOUT_FILENO, &st) && S_ISFIFO(st.st_mode))
+		log_warn("Ctrl-C also ends the reader of this pipe; better give the time with -d");
+}
+
 int session__start(struct session *s)
 {
 	int err;
 
 	s->started = session__now_ns();
+	if (!s->command)
+		say_recording(s->options);
 	if (s->options->duration_ns) {
 		s->end_fd = timer(s->options->duration_ns, 0);
 		if (s->end_fd < 0 || watch(s, s->end_fd, EVENT_END))

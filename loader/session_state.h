@@ -41,7 +41,7 @@ struct session {
 	bool inject;		/* the command gets the timing library */
 	unsigned int ticks;
 	unsigned int signals;
-	uint64_t started;
+	uint64_t started, stopped;	/* CLOCK_MONOTONIC, ns; stopped 0: still running */
 	uint64_t mappings_lost;
 	bool stop;		/* the capture is over */
 	bool write_now;		/* SIGUSR1: write what there is and go on */
