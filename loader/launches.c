@@ -49,6 +49,7 @@ struct launches {
 	struct launches_config config;
 	struct target **target;
 	size_t nr_targets;
+	struct target *last;
 	struct half *half;
 	uint32_t nr_halves, free_half;	/* index + 1; 0: none */
 	struct works *names;
@@ -93,13 +94,16 @@ void launches__free(struct launches *l)
 	free(l);
 }
 
-static struct target *find(const struct launches *l, const struct process *p)
+/* Launches come in bursts of one process: the one found last is looked at first. */
+static struct target *find(struct launches *l, const struct process *p)
 {
 	size_t i;
 
+	if (l->last && l->last->process == p)
+		return l->last;
 	for (i = l->nr_targets; i > 0; i--)
 		if (l->target[i - 1]->process == p)
-			return l->target[i - 1];
+			return l->last = l->target[i - 1];
 	return NULL;
 }
 
@@ -453,6 +457,7 @@ void launches__exited(struct launches *l, struct process *p)
 	for (i = 0; l->target[i] != t; i++)
 		;
 	l->target[i] = l->target[--l->nr_targets];
+	l->last = NULL;
 	target__free(t);
 }
 
