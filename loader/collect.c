@@ -11,6 +11,7 @@
 
 #include <bpf/bpf.h>
 
+#include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "unwind/rows.h"
 #include "unwind/stack.h"
@@ -31,6 +32,7 @@ static int publish_page(void *ctx, const struct page_key *key, const struct page
 {
 	struct collect *c = ctx;
 
+	FAULT_POINT("rows-compiled");
 	return bpf_map_update_elem(probes__maps(c->config.probes)->pages_fd, key, rows, BPF_ANY);
 }
 
@@ -97,6 +99,7 @@ static void refresh(struct collect *c, struct process *p)
 {
 	int err = processes__refresh(c->config.processes, p);
 
+	FAULT_POINT("mappings-read");
 	if (err)
 		log_debug("mappings of process %d: %s", (int)p->tgid, strerror(-err));
 	else
@@ -203,6 +206,7 @@ static uint32_t unwind_raw(struct collect *c, const struct rec_raw *rec, struct 
 	uint32_t nr;
 
 	c->counters.raw++;
+	FAULT_POINT("stack-copy");
 	if (processes__stale(c->config.processes, p) && !p->exited)
 		refresh(c, p);
 	if (!p->nr_mappings) {		/* it was gone before its mappings could be read */
@@ -247,6 +251,7 @@ static void on_launch(struct collect *c, const struct rec_launch *rec, struct pr
 		      uint32_t user)
 {
 	c->counters.launches++;
+	FAULT_POINT("launch");
 	if (user == STACKS_NONE)
 		c->counters.no_stack++;
 	if (c->config.launches && launches__record(c->config.launches, p, rec, user))
@@ -279,6 +284,7 @@ static void on_process(struct collect *c, const struct rec_process *rec)
 {
 	struct process *p = processes__find(c->config.processes, (pid_t)rec->tgid);
 
+	FAULT_POINT("process-event");
 	if (rec->head.type == REC_FORK) {
 		processes__forked(c->config.processes, (pid_t)rec->parent, (pid_t)rec->tgid, rec->comm);
 		return;

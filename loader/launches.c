@@ -11,6 +11,7 @@
 
 #include "gpu_timing/calibration.h"
 #include "gpu_timing/reader.h"
+#include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "loader/base/table.h"
 #include "loader/works.h"
@@ -272,6 +273,7 @@ static void on_result(void *ctx, const struct channel_result *r)
 	struct launches *l = c->l;
 	uint64_t i;
 
+	FAULT_POINT("time");
 	if (table__get(c->t->waiting, r->launch, &i) && l->half[i].have_launch) {
 		c->no_memory |= account(l, c->t, l->half[i].stack, l->half[i].tid, r) != 0;
 		table__remove(c->t->waiting, r->launch);
@@ -338,6 +340,7 @@ static void target__open(struct launches *l, struct target *t)
 {
 	int fd = fetch(t), err = fd;
 
+	FAULT_POINT("channel-fetched");
 	if (fd >= 0) {
 		err = channel__open(fd, &t->channel);
 		close(fd);
@@ -346,7 +349,9 @@ static void target__open(struct launches *l, struct target *t)
 		l->counters.libraries++;
 		channel__set_confined(t->channel, confined(t->process->tgid));
 		channel__set_site(t->channel, l->config.site);
+		FAULT_POINT("channel-opened");
 		channel__heartbeat(t->channel);
+		FAULT_POINT("heartbeat");
 		return;
 	}
 	if (err == -EAGAIN && ++t->tries < HELLO_TRIES)
@@ -361,6 +366,7 @@ void launches__hello(struct launches *l, struct process *p, int fd)
 {
 	struct target *t = find(l, p);
 
+	FAULT_POINT("hello");
 	if (fd < 0) {
 		log_warn("the timing library in process %d can't make its memory: %s", (int)p->tgid,
 			 strerror(-fd));
@@ -484,6 +490,7 @@ void launches__stop(struct launches *l, unsigned int ms)
 	for (i = 0; i < l->nr_targets; i++)
 		if (l->target[i]->channel)
 			channel__stop(l->target[i]->channel);
+	FAULT_POINT("libraries-told");
 	while (ms-- && !all_passive(l)) {
 		nanosleep(&pause, NULL);
 		launches__poll(l);

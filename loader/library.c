@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "loader/base/table.h"
 
@@ -128,6 +129,7 @@ static int write_file(const char *dir, const char *path)
 	if (fd < 0)
 		return -errno;
 	err = write_all(fd, embedded_timing_library, embedded_size());
+	FAULT_POINT("library-written");
 	if (!err && fchmod(fd, 0755))
 		err = -errno;
 	if (close(fd) && !err)
@@ -189,6 +191,7 @@ int library__new(struct library **out, char **why)
 	err = find_sites(l);
 	if (!err)
 		err = place(l);
+	FAULT_POINT("library-placed");
 	if (!err) {
 		*out = l;
 		return 0;
@@ -288,7 +291,9 @@ int library__attach(struct library *l, struct probes *probes)
 			l->site[n] = 0;
 		}
 	}
+	FAULT_POINT("sites-probed");
 	choose_site(l);
+	FAULT_POINT("site-chosen");
 	return 0;
 }
 

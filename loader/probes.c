@@ -15,6 +15,7 @@
 #include <bpf/libbpf.h>
 
 #include "gpucollect.skel.h"
+#include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "loader/rights.h"
 
@@ -143,6 +144,7 @@ int probes__new(const struct probes_config *config, struct probes **out, char **
 	p->stats_fd = -1;
 	libbpf_set_print(libbpf_print);
 	p->skel = gpucollect_bpf__open();
+	FAULT_POINT("programs-opened");
 	if (!p->skel) {
 		err = -errno;
 		goto fail;
@@ -150,10 +152,12 @@ int probes__new(const struct probes_config *config, struct probes **out, char **
 	err = probes__settings(p, config);
 	if (!err)
 		err = probes__load(p, why);
+	FAULT_POINT("programs-loaded");
 	if (!err)
 		err = probes__map(p);
 	if (!err)
 		err = probes__follow(p);
+	FAULT_POINT("processes-followed");
 	if (err)
 		goto fail;
 	p->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);	/* for the closing summary */
@@ -182,8 +186,10 @@ void probes__free(struct probes *p)
 
 	if (!p)
 		return;
-	for (i = 0; i < p->nr_links; i++)
+	for (i = 0; i < p->nr_links; i++) {
 		bpf_link__destroy(p->link[i]);
+		FAULT_POINT("probe-detached");
+	}
 	ring_buffer__free(p->ring);
 	unmap(p->maps.rows, sizeof(struct unwind_row) * GPUCOLLECT_MAX_ROWS);
 	unmap(p->maps.rules, sizeof(struct unwind_rule) * GPUCOLLECT_MAX_RULES);
@@ -222,6 +228,7 @@ static int attach(struct probes *p, const struct bpf_program *prog, const char *
 	if (!link)
 		return -errno;
 	p->link[p->nr_links++] = link;
+	FAULT_POINT("probe-attached");
 	return 0;
 }
 

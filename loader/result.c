@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "loader/exit_codes.h"
 #include "loader/output/closing.h"
@@ -98,8 +99,12 @@ static int write_folded(FILE *f, void *arg)
 		.annotate = r->options->annotate,
 		.per_thread = r->options->per_thread,
 	};
+	int err;
 
-	return folded__write(r->profile, &o, f, &r->stats);
+	FAULT_POINT("writing");
+	err = folded__write(r->profile, &o, f, &r->stats);
+	FAULT_POINT("text-written");
+	return err;
 }
 
 static int write_summary(FILE *f, void *arg)

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "loader/base/fault.h"
 #include "loader/base/log.h"
 
 #define MAX_CPUS 8192
@@ -130,6 +131,7 @@ static int cpu__open(struct sampling *s, int cpu)
 		err = -errno;
 		goto fail;
 	}
+	FAULT_POINT("cpu-opened");
 	if (epoll_ctl(s->config.epoll_fd, EPOLL_CTL_ADD, c->mapped_fd, &event)) {
 		err = -errno;
 		goto fail;
@@ -234,6 +236,7 @@ int sampling__new(const struct sampling_config *config, struct sampling **out, c
 	for (cpu = 0; cpu < MAX_CPUS; cpu++)
 		s->cpu[cpu].clock_fd = s->cpu[cpu].mapped_fd = -1;
 	opened = sampling__scan(s, &err);
+	FAULT_POINT("sampling-set-up");
 	if (opened > 0) {
 		if (err)
 			log_warn("some CPUs can't be sampled: %s", strerror(-err));
@@ -338,6 +341,7 @@ uint64_t sampling__read(struct sampling *s, sampling_mapped fn, void *ctx)
 	uint64_t lost = 0;
 	int cpu;
 
+	FAULT_POINT("mappings-announced");
 	for (cpu = 0; cpu < s->nr; cpu++)
 		if (s->cpu[cpu].on)
 			lost += cpu__read(s, &s->cpu[cpu], fn, ctx);

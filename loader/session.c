@@ -10,6 +10,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "loader/exit_codes.h"
 #include "loader/session_state.h"
@@ -81,6 +82,7 @@ static void on_tick(struct session *s)
 
 	if (read(s->tick_fd, &n, sizeof(n)) != sizeof(n))
 		return;
+	FAULT_POINT("tick");
 	if (s->launches)
 		launches__poll(s->launches);
 	if (++s->ticks % TICKS_PER_SECOND)
@@ -122,6 +124,7 @@ static int wait_events(struct session *s)
 	n = epoll_wait(s->epoll_fd, events, 16, -1);
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
+	FAULT_POINT("woken");
 	/* Mappings first: stacks that come with the same wake-up may need them. */
 	for (i = 0; i < n; i++)
 		if (events[i].data.u64 == EVENT_MAPPED)
@@ -186,6 +189,7 @@ static void detach(struct session *s)
 	/* Producers first, then what they produce into. */
 	sampling__free(s->sampling);
 	s->sampling = NULL;
+	FAULT_POINT("sampling-ended");
 	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, probes__ring_fd(s->probes), NULL);
 	collect__free(s->collect);
 	s->collect = NULL;
@@ -229,16 +233,21 @@ static int run(struct session *s)
 			  s->command ? command__pid(s->command) : 0, &s->result, &why);
 	if (err)
 		return session__fail(err, why, "the output");
+	FAULT_POINT("output-ready");
 	code = session__start(s);
 	if (code)
 		return code;
 	err = capture(s);
+	FAULT_POINT("captured");
 	s->stopped = session__now_ns();
 	if (err)
 		log_error("waiting for events: %s", strerror(-err));
 	session__drain(s);
+	FAULT_POINT("drained");
 	code = s->aborted ? EXIT_ABORTED : session__finish(s);
+	FAULT_POINT("written");
 	detach(s);
+	FAULT_POINT("detached");
 	if (s->command)
 		await_command(s);
 	return session__exit_code(s, code);

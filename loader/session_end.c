@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "loader/exit_codes.h"
 #include "loader/facts.h"
@@ -16,8 +17,10 @@ void session__drain(struct session *s)
 {
 	s->mappings_lost += sampling__read(s->sampling, session__on_mapping, s);
 	collect__refresh(s->collect);
+	FAULT_POINT("stopping");
 	while (collect__read(s->collect) > 0)
 		;
+	FAULT_POINT("ring-drained");
 	if (s->launches)
 		launches__stop(s->launches, STOP_MS);
 	while (collect__read(s->collect) > 0)
@@ -90,6 +93,7 @@ int session__finish(struct session *s)
 
 	if (symbols && p)
 		err = build_profile(s, symbols, p);
+	FAULT_POINT("result-made");
 	if (err)
 		log_error("making the result: %s", strerror(-err));
 	else

@@ -12,6 +12,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "loader/exit_codes.h"
 #include "loader/precheck.h"
@@ -150,6 +151,7 @@ static int setup_probes(struct session *s, char **why)
 	};
 	int err = decide_inject(s, why);
 
+	FAULT_POINT("driver-checked");
 	if (!err)
 		err = probes__new(&config, &s->probes, why);
 	if (err || !s->inject)
@@ -234,8 +236,10 @@ static int setup_targets(struct session *s)
 	}
 	if (s->options->command)
 		err = setup_command(s);
+	FAULT_POINT("command-forked");
 	if (!err)
 		err = setup_pids(s);
+	FAULT_POINT("targets-known");
 	if (!err && s->attach)
 		err = attach__before(s->attach);
 	return err;
@@ -269,6 +273,7 @@ int session__start(struct session *s)
 	if (!s->command)
 		return 0;
 	err = command__release(s->command);
+	FAULT_POINT("command-released");
 	if (!err)
 		return 0;
 	s->command_ended = true;
@@ -284,12 +289,14 @@ int session__setup(struct session *s)
 
 	raise_limits();
 	err = setup_events(s);
+	FAULT_POINT("events-set-up");
 	if (err)
 		return session__fail(err, NULL, "setting up");
 	err = setup_probes(s, &why);
 	if (err)
 		return session__fail(err, why, "setting up the probes");
 	err = setup_store(s);
+	FAULT_POINT("store-set-up");
 	if (!err)
 		err = watch(s, probes__ring_fd(s->probes), EVENT_RING);
 	if (err)
@@ -298,6 +305,7 @@ int session__setup(struct session *s)
 	if (err)
 		return session__fail(err, why, "sampling");
 	err = setup_targets(s);
+	FAULT_POINT("targets-set-up");
 	if (err == -ESRCH)
 		return EXIT_EMPTY;
 	return err ? session__fail(err, NULL, "setting up the targets") : 0;

@@ -2,6 +2,7 @@
 # make check             all tests (root)           make check T=system/30   those with this in their name
 # make check-unit        what needs no root: static checks and unit tests
 # make check-fresh       demo and check in a new Debian 12 (root, network)
+# make faults            the program with points at which tests kill it, in build-faults/
 # make asan              the unit tests under ASan and UBSan, in build-asan/
 # make bench             the budgets of docs/design.md (root)
 
@@ -12,8 +13,13 @@ CHECK_BUILDS := $(if $(wildcard tests/simcuda/simcuda.mk),simcuda programs $(B)/
 check:
 	$(Q)test "$$(id -u)" = 0 || { echo "tests load BPF programs: sudo make check" >&2; exit 1; }
 	$(Q)scripts/setup
-	$(Q)B=$(B) scripts/as-caller $(MAKE) --no-print-directory all unit-tests $(CHECK_BUILDS)
+	$(Q)B=$(B) scripts/as-caller $(MAKE) --no-print-directory all unit-tests $(CHECK_BUILDS) faults
 	$(Q)B=$(B) tests/run.sh $(T)
+
+# Its own folder; what is the same in both is compiled twice, so that neither build is half of each.
+faults:
+	$(Q)$(MAKE) --no-print-directory B=$(B)-faults \
+		EXTRA_CFLAGS='$(EXTRA_CFLAGS) -DGPUCOLLECT_FAULTS' all
 
 check-unit: all unit-tests
 	$(Q)B=$(B) tests/run.sh $(or $(T),static/ unit/)
@@ -32,4 +38,4 @@ asan:
 bench: all $(CHECK_BUILDS)
 	$(Q)B=$(B) tests/bench/run.sh
 
-.PHONY: check check-unit check-fresh asan bench
+.PHONY: check check-unit check-fresh faults asan bench
