@@ -93,6 +93,8 @@ static void retire(enum channel_reason reason)
 
 void harvest__at_exit(void)
 {
+	uint64_t deadline;
+
 	/* A forked child has inherited the handler. */
 	if (!load_relaxed(&lib.memory->guard.owner))
 		return;
@@ -100,7 +102,11 @@ void harvest__at_exit(void)
 		be_quiet();
 		return;
 	}
+	deadline = clock__ns() + EXIT_WAIT_NS;
 	harvest_until(EXIT_WAIT_NS);
+	/* A short program may end before the collector has taken hold of the segment. */
+	while (!load_acquire(&lib.segment->heartbeat) && clock__ns() < deadline)
+		sleep_ns(MS / 5);
 	be_quiet();
 	/* Launches of later handlers are still seen. */
 	store_release(&lib.segment->reason, (uint32_t)REASON_EXIT);

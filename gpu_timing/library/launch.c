@@ -123,12 +123,12 @@ void launch__begin(struct call *call, CUstream stream)
 		call->cause = take_bracket(call);
 	fire(t);
 
-	if (t->stream) {
+	if (t->stream && t->turn == call->turn) {
 		call->alone = !__atomic_fetch_add(&t->stream->active, 1, __ATOMIC_ACQ_REL);
 		t->entered = 1;
 		call->seq = __atomic_add_fetch(&t->stream->seq, 1, __ATOMIC_ACQ_REL);
 	}
-	if (t->bracket) {
+	if (t->bracket && t->turn == call->turn) {
 		call->error = lib.driver.event_record(context__bracket(t->bracket)->begin,
 						      call->stream);
 		if (call->error)
@@ -230,7 +230,7 @@ void launch__end(struct call *call, CUresult result)
 	uint32_t name = 0;
 
 	/* Forked inside the driver's call (from a signal handler): all of this is the parent's. */
-	if (unlikely(!load_relaxed(&lib.memory->guard.owner)))
+	if (unlikely(!load_relaxed(&lib.memory->guard.owner)) || unlikely(t->turn != call->turn))
 		return;
 	if (result) {
 		call->cause = CAUSE_LAUNCH_FAILED;
@@ -270,6 +270,8 @@ void launch__only_seen(struct call *call, CUresult result)
 	call->cause = result ? CAUSE_LAUNCH_FAILED : CAUSE_ENTRY;
 	call->error = result;
 	fire(t);
+	if (!result && load_relaxed(&lib.segment->state) == CHANNEL_ARMED)
+		first_success();
 	report(call, result ? 0 : name__find(t, t->launch.function));
 	errno = saved;
 }

@@ -24,6 +24,7 @@ struct call {
 	CUstream stream;		/* as given to the driver's calls */
 	uint32_t seq;			/* of the stream, when this launch began in it */
 	uint32_t weight;
+	uint32_t turn;
 	bool alone;			/* no other launch was under way in the stream */
 	enum launch_cause cause;
 	CUresult error;
@@ -40,7 +41,8 @@ void launch__abandon(struct thread *t);
 /*
  * Counts the launch. False: nothing more to do than to call the driver. The frame tells nesting:
  * a launch from deeper in the same stack (our own calls into the driver, a signal handler) isn't
- * counted twice, one from further up means that the hook was left by a jump.
+ * counted twice, one from further up means that the hook was left by a jump. A handler on another
+ * stack may look like that too: so what was given up is known by its turn.
  */
 static inline bool launch__enter(struct call *call, enum launch_entry entry)
 {
@@ -68,6 +70,7 @@ static inline bool launch__enter(struct call *call, enum launch_entry entry)
 		return false;
 	t->frame = frame;
 	call->t = t;
+	call->turn = ++t->turn;
 	t->launch.entry = (uint16_t)entry;
 	return true;
 }

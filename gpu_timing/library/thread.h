@@ -22,6 +22,7 @@ struct thread {
 	void *frame;			/* of the outermost hook that is under way, else NULL */
 	struct stream *stream;		/* of that launch */
 	uint32_t entered;		/* bool: counted as active in it */
+	uint32_t turn;			/* of that launch: another value means that it was given up */
 	uint64_t next_id;		/* goes on when the element changes hands: ids are unique */
 	uint64_t random;
 	/*

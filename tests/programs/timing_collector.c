@@ -8,6 +8,7 @@
  *	-s N	site (enum channel_site) for new channels	-c	say that the target is confined
  *	-S MS	stop each channel after so long			-m MS	fall mute (no heartbeat, no poll)
  *	-k WHEN	kill itself: at start, found, first (result), or after that many results
+ *	-L FILE	print the command's process id into it
  *	-n	never open a channel				-w	wait for PASSIVE before the end
  *	-q	no line for each result, only counters		-t MS	between two looks (default 2)
  *
@@ -23,7 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -35,6 +36,7 @@
 
 struct open_channel {
 	int pid;
+	ino_t inode;		/* of the memfd: a process makes another one after exec */
 	struct channel *channel;
 	long opened;		/* ms */
 	bool stopped, passive, broken;
@@ -43,7 +45,7 @@ struct open_channel {
 static struct open_channel channels[MAX_CHANNELS];
 static int nr_channels;
 static FILE *out;
-static const char *library, *kill_when;
+static const char *library, *kill_when, *pid_file;
 static long stop_ms = -1, mute_ms = -1, look_ms = 2, results;
 static int site = -1;
 static bool confined, never, wait_passive, quiet;
@@ -108,10 +110,10 @@ static void on_device(void *ctx, const struct channel_device *d)
 
 static const struct channel_handler handler = { on_result, on_name, on_device };
 
-static bool known(int pid)
+static bool known(ino_t inode)
 {
 	for (int i = 0; i < nr_channels; i++)
-		if (channels[i].pid == pid)
+		if (channels[i].inode == inode)
 			return true;
 	return false;
 }
@@ -131,9 +133,15 @@ static void try_open(int pid, int number)
 {
 	struct open_channel *c = &channels[nr_channels];
 	int fd = fetch(pid, number), err;
+	struct stat st;
 
-	if (fd < 0 || nr_channels == MAX_CHANNELS)
+	if (fd < 0)
 		return;
+	/* A forked child has its parent's descriptor too. */
+	if (fstat(fd, &st) || known(st.st_ino) || nr_channels == MAX_CHANNELS) {
+		close(fd);
+		return;
+	}
 	err = channel__open(fd, &c->channel);
 	close(fd);
 	if (err == -EAGAIN)
@@ -143,6 +151,7 @@ static void try_open(int pid, int number)
 		return;
 	}
 	c->pid = pid;
+	c->inode = st.st_ino;
 	c->opened = now_ms();
 	nr_channels++;
 	die_if("found");
@@ -153,22 +162,6 @@ static void try_open(int pid, int number)
 	channel__heartbeat(c->channel);
 }
 
-/* A forked child has its parent's descriptor too: only the process that made it counts. */
-static bool inherited(int pid)
-{
-	char path[64], line[256];
-	int parent = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	f = fopen(path, "r");
-	while (f && fgets(line, sizeof(line), f))
-		sscanf(line, "PPid: %d", &parent);
-	if (f)
-		fclose(f);
-	return known(parent);
-}
-
 static void look_at(int pid, int session)
 {
 	char path[300], link[64];
@@ -176,7 +169,7 @@ static void look_at(int pid, int session)
 	ssize_t n;
 	DIR *dir;
 
-	if (getsid(pid) != session || known(pid))
+	if (getsid(pid) != session)
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	dir = opendir(path);
@@ -186,7 +179,7 @@ static void look_at(int pid, int session)
 		if (n <= 0)
 			continue;
 		link[n] = '\0';
-		if (!strncmp(link, "/memfd:gpucollect", 17) && !inherited(pid))
+		if (!strncmp(link, "/memfd:gpucollect", 17))
 			try_open(pid, atoi(e->d_name));
 	}
 	if (dir)
@@ -281,6 +274,14 @@ static int run(char **command)
 		execvp(command[0], command);
 		_exit(127);
 	}
+	if (pid_file) {
+		FILE *f = fopen(pid_file, "we");
+
+		if (f)
+			fprintf(f, "%d\n", pid);
+		if (!f || fclose(f))
+			return 1;
+	}
 	die_if("start");
 	while (!waitpid(pid, &status, WNOHANG)) {
 		if (!never && now_ms() >= look_again) {
@@ -309,7 +310,7 @@ int main(int argc, char **argv)
 	int o;
 
 	out = stdout;
-	while ((o = getopt(argc, argv, "+l:o:s:S:m:k:t:cnwq")) != -1) {
+	while ((o = getopt(argc, argv, "+l:o:s:S:m:k:t:L:cnwq")) != -1) {
 		switch (o) {
 		case 'l': library = optarg; break;
 		case 'o': out = fopen(optarg, "we"); break;
@@ -318,6 +319,7 @@ int main(int argc, char **argv)
 		case 'm': mute_ms = atol(optarg); break;
 		case 'k': kill_when = optarg; break;
 		case 't': look_ms = atol(optarg); break;
+		case 'L': pid_file = optarg; break;
 		case 'c': confined = true; break;
 		case 'n': never = true; break;
 		case 'w': wait_passive = true; break;
