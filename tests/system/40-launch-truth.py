@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# timeout: 180
+"""Launches and GPU time by call path are exactly those of the programs' own accounts.
+
+Every chain, every kernel, every form of driver, with the library and by probes: counts exact,
+durations to the nanosecond of the device's clock, and nothing else in the output.
+"""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["TOP"], "tests/tools"))
+import launches as L  # noqa: E402
+
+check = L.Checks()
+
+
+def whole(what, r, timed=True):
+    """Nothing was lost on the way."""
+    total = sum(c.launches for c in L.account(r.out))
+    check(r.status == 0, f"{what}: status {r.status}")
+    check(r.launches() == total, f"{what}: {r.launches()} launches instead of {total}")
+    check(r.lost() == 0, f"{what}: {r.lost()} lost")
+    if timed:
+        check(r.timed() == total, f"{what}: {r.timed()} timed instead of {total}")
+
+
+def one(program, *args, mode="library", metric="gpu", kind="simcuda", **extra):
+    what = f"{program} {' '.join(args)} {mode} {metric} {kind}"
+    r = L.run([f"{L.PROGRAMS}/{program}", *args], mode=mode, metric=metric, kind=kind, **extra)
+    # Entries of old drivers jump to their work: with the hook in between they leave no frame.
+    L.compare(check, what, r, metric, named=mode == "library",
+              entry=kind != "simcuda-old" or mode == "probes")
+    whole(what, r, timed=mode == "library")
+    if check.failures:
+        r.show()
+    return r
+
+
+for kind in ("simcuda", "simcuda-relro", "simcuda-old", "simcuda-high"):
+    one("gpu_chains", "100", "7000", kind=kind)
+one("gpu_chains", "50", "33", metric="launches")
+for kind in ("simcuda", "simcuda-relro", "simcuda-old", "simcuda-odd", "simcuda-high"):
+    one("gpu_chains", "50", "7000", mode="probes", metric="launches", kind=kind)
+one("gpu_paced", "4", "10000", "1")
+one("gpu_paced", "4", "10000", "1", metric="launches")
+one("gpu_paced", "4", "10000", "1", mode="probes", metric="launches")
+# Kernels as short as there can be.
+one("gpu_chains", "3", "2")
+
+sys.exit(check.status())

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Runs gpucollect on launch programs and compares what it wrote with their own accounts."""
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+
+B = os.environ.get("B", "build")
+TMP = os.environ.get("TEST_TMP", "/tmp")
+GPUCOLLECT = os.environ.get("GPUCOLLECT", os.path.join(B, "gpucollect"))
+CASES = os.path.join(B, "cases")
+PROGRAMS = os.path.join(B, "programs")
+SKIP = 77
+
+# What may stand before a program's own first function: the C library's way there.
+ROOT = r"(?:_start|__libc_start_main(?:_impl)?|__libc_start_call_main|start_thread|__?clone3?|" \
+       r"libc(?:\.so\.6|-2\.\d+\.so)\+0x[0-9a-f]+)"
+GPU = "[GPU] "
+UNKNOWN = "[unknown kernel]"	# what probes in the driver can't tell
+
+Stack = collections.namedtuple("Stack", "comm pid frames kernel weight")
+Chain = collections.namedtuple("Chain", "pid path kernel launches ns")
+
+
+class Checks:
+    """Counts what is wrong; a test ends with sys.exit(checks.status())."""
+
+    def __init__(self):
+        self.failures = self.done = 0
+
+    def __call__(self, good, text):
+        self.done += 1
+        if not good:
+            print("WRONG", text, flush=True)
+        self.failures += not good
+        return good
+
+    def status(self):
+        print(f"{self.done} checks, {self.failures} wrong")
+        return 1 if self.failures or not self.done else 0
+
+
+def parse_line(line):
+    text, weight = line.rstrip("\n").rsplit(" ", 1)
+    process, *frames = text.split(";")
+    comm, pid = re.fullmatch(r"(.*) \(pid (\d+)\)", process).groups()
+    kernel = frames.pop()[len(GPU):] if frames and frames[-1].startswith(GPU) else None
+    return Stack(comm, int(pid), frames, kernel, int(weight))
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return [parse_line(line) for line in f]
+
+
+def environment(kind="simcuda", **extra):
+    """For a program on the virtual device; `kind` is one of the build's or a folder."""
+    env = dict(os.environ, LD_LIBRARY_PATH=kind if "/" in kind else os.path.join(B, kind))
+    for name in ("CUDA_INJECTION64_PATH", "GPUCOLLECT_DISABLE", "GPUCOLLECT_FAULT"):
+        env.pop(name, None)
+    env.update(extra)
+    return env
+
+
+class Run:
+    """What a run left: its status, what the command printed, what gpucollect said and wrote."""
+
+    def __init__(self, status, out, err, path):
+        self.status, self.out, self.path = status, out, path
+        lines = err.splitlines(keepends=True)
+        self.said = [s[len("gpucollect: "):].rstrip("\n") for s in lines
+                     if s.startswith("gpucollect: ")]
+        self.err = "".join(s for s in lines if not s.startswith("gpucollect: "))
+        self.written = os.path.exists(path)
+        self.stacks = read(path) if self.written else []
+
+    def total(self):
+        return sum(s.weight for s in self.stacks)
+
+    def by_kernel(self):
+        sums = collections.Counter()
+        for s in self.stacks:
+            sums[s.kernel] += s.weight
+        return sums
+
+    def complaints(self):
+        return [s for s in self.said if s.startswith(("error: ", "warning: "))]
+
+    def number(self, pattern):
+        """The first number of the closing line that holds `pattern` (with one group), or 0."""
+        for line in self.said:
+            m = re.search(pattern, line)
+            if m:
+                return int(m.group(1).replace(",", ""))
+        return 0
+
+    def launches(self):
+        return self.number(r"([\d,]+) launches(?: \(|$)")
+
+    def timed(self):
+        return self.number(r"launches \(([\d,]+) timed")
+
+    def lost(self):
+        return self.number(r"^lost: ([\d,]+) of [\d,]+ launches")
+
+    def untimed(self):
+        return self.number(r"^counted, not timed: ([\d,]+) of")
+
+    def show(self):
+        print(f"status {self.status}\n{self.out}{self.err}" +
+              "".join(f"gpucollect: {s}\n" for s in self.said), flush=True)
+
+
+def options(mode="library", metric=None):
+    """`mode` is how launches are seen: by the library, or by probes in the driver."""
+    metric = metric or ("gpu" if mode == "library" else "launches")
+    return ["--metric", metric] + (["--no-inject"] if mode == "probes" else [])
+
+
+def skip_without_bpf(status, err):
+    if status == 77 and re.search(r"BPF|perf_event|CAP_|BTF", err):
+        print(err)
+        print("skipped: no probes here: " + err.strip().splitlines()[0])
+        sys.exit(SKIP)
+
+
+def run(target, *more, mode="library", metric=None, kind="simcuda", timeout=60, name="o.folded",
+        program=None, **extra):
+    """gpucollect on a command, to its end."""
+    path = os.path.join(TMP, name)
+    if os.path.exists(path):
+        os.remove(path)
+    argv = [program or GPUCOLLECT, *options(mode, metric), "-y", "-o", path, *more, "--", *target]
+    r = subprocess.run(argv, env=environment(kind, **extra), stdin=subprocess.DEVNULL,
+                       capture_output=True, text=True, errors="replace", timeout=timeout)
+    skip_without_bpf(r.returncode, r.stderr)
+    return Run(r.returncode, r.stdout, r.stderr, path)
+
+
+def plain(target, kind="simcuda", timeout=60, **extra):
+    """The same program alone: status, output, errors."""
+    r = subprocess.run(target, env=environment(kind, **extra), stdin=subprocess.DEVNULL,
+                       capture_output=True, text=True, errors="replace", timeout=timeout)
+    return r.returncode, r.stdout, r.stderr
+
+
+def account(out):
+    """The chains that a program printed (tests/programs/gpu_app.h)."""
+    chains, pid = [], None
+    for line in out.splitlines():
+        words = line.split(" ")
+        if words[0] == "pid":
+            pid = int(words[1])
+        elif words[0] == "chain":
+            chains.append(Chain(pid, words[1], words[2], int(words[3]), int(words[4])))
+        elif words[0] == "graph":
+            chains.append(Chain(pid, words[1], "graph", int(words[2]), int(words[4])))
+    return merge(chains)
+
+
+def merge(chains):
+    sums = collections.OrderedDict()
+    for c in chains:
+        have = sums.get(c[:3], (0, 0))
+        sums[c[:3]] = (have[0] + c.launches, have[1] + c.ns)
+    return [Chain(*key, *value) for key, value in sums.items()]
+
+
+def pattern(path):
+    """A chain's path as an expression for frames joined by ';'. '*' is frames of other files."""
+    steps = [r"[^;]+(?:;[^;]+)*" if step == "*" else re.escape(step) for step in path.split(";")]
+    return re.compile(rf"(?:{ROOT};)*" + ";".join(steps) + r"(;cu[A-Z]\w*)?")
+
+
+class Attribution:
+    """Which stack belongs to which chain; what belongs to none, or to several, is kept apart."""
+
+    def __init__(self, stacks, chains):
+        patterns = [(c, pattern(c.path)) for c in chains]
+        self.weight = collections.Counter()
+        self.entries = collections.Counter()	# by the driver's function at the end, None: there is none
+        self.strange = []
+        for s in stacks:
+            text = ";".join(s.frames)
+            found = [(c, m) for c, p in patterns
+                     if c.kernel == s.kernel and c.pid in (None, s.pid) and (m := p.fullmatch(text))]
+            if len(found) == 1:
+                self.weight[found[0][0]] += s.weight
+                self.entries[(found[0][1][1] or ";")[1:] or None] += s.weight
+            else:
+                self.strange.append(s)
+
+
+def compare(check, what, r, metric, chains=None, named=True, entry=True):
+    """Each chain has exactly its weight, and there is nothing else."""
+    chains = account(r.out) if chains is None else chains
+    if not named:
+        chains = merge(c._replace(kernel=c.kernel if c.kernel == "graph" else UNKNOWN)
+                       for c in chains)
+    check(chains, f"{what}: the program printed no account")
+    got = Attribution(r.stacks, chains)
+    for c in chains:
+        want = c.ns if metric == "gpu" else c.launches
+        check(got.weight[c] == want,
+              f"{what}: {c.path} {c.kernel}: {got.weight[c]} instead of {want}")
+    check(not got.strange, f"{what}: stacks of no chain: " +
+          "\n".join(f"{s.comm} {s.pid} {';'.join(s.frames)} {s.kernel} {s.weight}"
+                    for s in got.strange[:5]))
+    check(entry == (None not in got.entries) or not got.weight,
+          f"{what}: the driver's functions are {dict(got.entries)}")
+    check(not r.complaints(), f"{what}: it complains: {r.complaints()}")
+    return got
+
+
+def stats(path):
+    """The device's counters (STANDIN_STATS), summed over processes."""
+    sums = collections.Counter()
+    if os.path.exists(path):
+        with open(path) as f:
+            for line in f:
+                _, name, n = line.split()
+                sums[name] += int(n)
+        os.remove(path)
+    return sums
+
+
+def bpf_left():
+    """Programs of ours that the kernel still has although no living process holds them."""
+    r = subprocess.run([os.environ.get("BPFTOOL", "bpftool"), "-j", "prog", "show"],
+                       capture_output=True, text=True, check=True)
+    ours = {p["id"]: p.get("name", "") for p in json.loads(r.stdout)
+            if p.get("name", "").startswith("gpucollect")}
+    held = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            for fd in os.listdir(f"/proc/{pid}/fdinfo"):
+                with open(f"/proc/{pid}/fdinfo/{fd}") as f:
+                    held.update(map(int, re.findall(r"^prog_id:\s*(\d+)", f.read(), re.M)))
+        except OSError:
+            continue
+    return {i: name for i, name in ours.items() if i not in held}
