@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Compares gpucollect's folded output with what programs and CUPTI know.
+
+product_check.py chains TRUTH LAUNCHES GPU   truth lines against two folded files
+product_check.py cupti RECORDS LAUNCHES GPU  CUPTI's kernel records against two folded files
+product_check.py paths TRUTH LAUNCHES        the same without kernels' names and times
+product_check.py total RECORDS LAUNCHES      the same of CUPTI's records
+product_check.py speed LINES                 "HOW NAME US CPU_US": medians, as ratios to plain
+product_check.py stacks FOLDED               ends and roots of all stacks, what they go through
+Exit status 1 if something that must hold does not.
+"""
+import collections
+import re
+import statistics
+import subprocess
+import sys
+
+bad = 0
+
+
+def fail(text):
+    global bad
+    bad += 1
+    print("  WRONG: " + text)
+
+
+def folded(path):
+    for line in open(path, encoding="utf-8", errors="replace"):
+        stack, _, weight = line.rstrip("\n").rpartition(" ")
+        yield stack.split(";"), int(weight)
+
+
+def bare(frame):
+    """A function's name without template arguments and annotation."""
+    return re.sub(r"<.*", "", re.sub(r"_\[.\]$", "", frame))
+
+
+def kernel_of(frames):
+    last = frames[-1]
+    return last[6:] if last.startswith("[GPU] ") else None
+
+
+def chains(truth, launches, gpu):
+    want, known = {}, set()
+    for line in open(truth):
+        w = line.split()
+        if w and w[0] == "chain":
+            want[(w[1], w[2])] = (int(w[3]), int(w[4]))
+            known.update(w[1].split(";"))
+        elif w and w[0] == "graph":
+            want[(w[1], "graph")] = (int(w[2]), int(w[4]))
+            known.update(w[1].split(";"))
+    counts, times = collections.Counter(), collections.Counter()
+    for into, path in ((counts, launches), (times, gpu)):
+        for frames, weight in folded(path):
+            kernel = kernel_of(frames)
+            if kernel is None:
+                continue
+            names = ";".join(f for f in map(bare, frames[1:-1]) if f in known)
+            into[(names, bare(kernel))] += weight
+    print(f"  {'launches':>8} {'counted':>8} {'own us':>9} {'bracket us':>10} {'more us':>8} "
+          f"{'%':>7}  path")
+    for key, (n, ns) in want.items():
+        got, t = counts.pop(key, 0), times.pop(key, 0)
+        if key[1] == "k_beside":  # as many as there was time for: each run has its own number
+            print(f"  {n:8} {got:8} (another run's)  {key[0]} {key[1]}")
+            continue
+        more = (t - ns) / n / 1e3
+        print(f"  {n:8} {got:8} {ns / n / 1e3:9.2f} {t / n / 1e3:10.2f} {more:8.2f} "
+              f"{(t - ns) / ns * 100:7.2f}  {key[0]} {key[1]}")
+        if got != n:
+            fail(f"{got} launches instead of {n}")
+        if ns / n >= 200e3 and abs(t - ns) > 0.03 * ns and key[1] != "graph":
+            fail(f"GPU time differs by {(t - ns) / ns * 100:.2f} %")
+    for rest in (counts, times):
+        for key, weight in rest.items():
+            if weight:
+                fail(f"not in the truth: {weight} {key}")
+
+
+def paths(truth, launches):
+    want, known = collections.Counter(), set()
+    for line in open(truth):
+        w = line.split()
+        if w and w[0] in ("chain", "graph"):
+            want[w[1]] += int(w[3] if w[0] == "chain" else w[2])
+            known.update(w[1].split(";"))
+    for frames, weight in folded(launches):
+        if kernel_of(frames) is not None:
+            want[";".join(f for f in map(bare, frames[1:-1]) if f in known)] -= weight
+    for path, n in want.items():
+        if n and "beside" not in path:
+            fail(f"{n} launches too few: {path}")
+
+
+def demangled(names):
+    text = "\n".join(names) + "\n"
+    try:
+        out = subprocess.run(["c++filt"], input=text, capture_output=True, text=True, check=True)
+        return out.stdout.split("\n")[:len(names)]
+    except (OSError, subprocess.CalledProcessError):
+        return names
+
+
+def short(name):
+    """The last identifier before arguments: one word that both sides agree on."""
+    name = name.replace("(anonymous namespace)", "anon").replace("{lambda", "lambda")
+    depth, out = 0, ""
+    for c in name:
+        if c in "<":
+            depth += 1
+        elif c == ">":
+            depth -= 1
+        elif c == "(" and not depth:
+            break
+        elif not depth:
+            out += c
+    return out.split(" ")[-1].split("::")[-1] or name
+
+
+def cupti(records, launches, gpu):
+    want, graph = collections.Counter(), collections.Counter()
+    want_ns = collections.Counter()
+    rows = [line.rstrip("\n").split("\t") for line in open(records)]
+    for row, name in zip(rows, demangled([r[4] for r in rows])):
+        key = short(name)
+        want[key] += int(row[0]) - int(row[1])
+        graph[key] += int(row[1])
+        want_ns[key] += int(row[2]) - int(row[3])
+    counts, times = collections.Counter(), collections.Counter()
+    for into, path in ((counts, launches), (times, gpu)):
+        for frames, weight in folded(path):
+            kernel = kernel_of(frames)
+            if kernel is not None:
+                into[short(kernel) if kernel != "graph" else "graph"] += weight
+    print(f"  {'CUPTI':>8} {'counted':>8} {'CUPTI us':>9} {'timed us':>9} {'more us':>8}  kernel"
+          "  (us: a launch, the untimed ones counted in)")
+    for key in sorted(set(want) | set(counts) - {"graph"}):
+        n = want[key]
+        if not n and not counts[key]:
+            continue
+        mean = want_ns[key] / n / 1e3 if n else 0
+        mine = times[key] / counts[key] / 1e3 if counts[key] else 0
+        print(f"  {n:8} {counts[key]:8} {mean:9.2f} {mine:9.2f} {mine - mean:8.2f}  {key}")
+        if counts[key] != n:
+            fail(f"{counts[key]} launches of {key}, CUPTI has {n} records outside of graphs")
+    print(f"  all: CUPTI {sum(want.values())} + {sum(graph.values())} in graphs; counted "
+          f"{sum(counts.values()) - counts['graph']} + {counts['graph']} graph launches")
+    total, mine = sum(want_ns.values()), sum(times.values()) - times["graph"]
+    print(f"  GPU time: CUPTI {total / 1e6:.3f} ms, event-timed {mine / 1e6:.3f} ms "
+          f"({(mine / total - 1) * 100:+.2f} %)")
+
+
+def total(records, launches):
+    rows = [line.split("\t") for line in open(records)]
+    want = sum(int(r[0]) - int(r[1]) for r in rows)
+    got, graphs = 0, 0
+    for frames, weight in folded(launches):
+        kernel = kernel_of(frames)
+        if kernel == "graph":
+            graphs += weight
+        elif kernel is not None:
+            got += weight
+    print(f"  CUPTI {want} records outside of graphs; counted {got}, {graphs} graph launches")
+    if got != want:
+        fail("not the same number")
+
+
+def speed(path):
+    wall, cpu = collections.defaultdict(list), collections.defaultdict(list)
+    for line in open(path):
+        how, name, us, cpu_us = line.split()
+        wall[(name, how)].append(float(us))
+        cpu[(name, how)].append(float(cpu_us))
+    for (name, how), values in sorted(wall.items()):
+        plain = statistics.median(wall[(name, "plain")])
+        mine = statistics.median(values)
+        print(f"  {name:8} {how:10} {mine:9.3f} us (of {len(values)}: {min(values):.3f} to "
+              f"{max(values):.3f}), {mine / plain:.3f} x plain, {mine - plain:+.3f} us; the thread's "
+              f"CPU {statistics.median(cpu[(name, how)]):.3f} us")
+
+
+def stacks(path):
+    weights = whole = 0
+    roots, entries, unnamed, through = (collections.Counter() for _ in range(4))
+    depth = []
+    for frames, weight in folded(path):
+        if kernel_of(frames) is None:
+            continue
+        weights += weight
+        inner = frames[1:-1]
+        depth.append((len(inner), weight))
+        marks = [f for f in inner if f.startswith("[")]
+        root = inner[0] if inner else "(none)"
+        roots[root] += weight
+        entries[inner[-1] if inner else "(none)"] += weight
+        at_root = root == "_start" or re.match(r"(__)?clone3?$|libc\.so\.6\+0x", root)
+        if at_root and not marks:
+            whole += weight
+        for f in set(inner):
+            if re.search(r"\+0x[0-9a-f]+$", f):
+                unnamed[f.split("+")[0]] += weight
+            for word in ("torch::autograd::Engine", "at::native", "at::_ops", "THPVariable",
+                         "_PyEval_EvalFrame", "torch::autograd::generated", "c10::Dispatcher"):
+                if word in f:
+                    through[word] += weight
+        for m in marks:
+            through["mark " + m] += weight
+    if not weights:
+        fail("no stacks")
+        return
+    print(f"  {len(depth)} stacks, weight {weights}, whole {whole / max(weights, 1) * 100:.3f} %, "
+          f"depth {min(d for d, _ in depth)} to "
+          f"{max(d for d, _ in depth)}, mean "
+          f"{sum(d * w for d, w in depth) / max(weights, 1):.1f}")
+    for title, c in (("roots", roots), ("innermost", entries), ("frames without a name", unnamed),
+                     ("through", through)):
+        print(f"  {title}: " + ", ".join(f"{k} {v / weights * 100:.2f} %"
+                                         for k, v in c.most_common(12)))
+    if whole < 0.999 * weights:
+        fail(f"only {whole / weights * 100:.3f} % of the stacks are whole")
+
+
+{"chains": chains, "paths": paths, "cupti": cupti, "total": total, "speed": speed,
+ "stacks": stacks}[sys.argv[1]](*sys.argv[2:])
+print("  ok" if not bad else f"  {bad} wrong")
+sys.exit(bad != 0)

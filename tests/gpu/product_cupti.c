@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The independent reference: CUPTI's kernel records by name, with the sum of their durations. A
+ * library for CUDA_INJECTION64_PATH; PRODUCT_CUPTI names libcupti, PRODUCT_OUT the file that
+ * gets, at the end, one line for each kernel: records, of them in graphs, ns, ns in graphs, name.
+ */
+#include <cupti.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_NAMES 4096
+
+static __typeof__(&cuptiActivityEnable) activity_enable;
+static __typeof__(&cuptiActivityRegisterCallbacks) register_callbacks;
+static __typeof__(&cuptiActivityGetNextRecord) next_record;
+static __typeof__(&cuptiActivityFlushAll) flush_all;
+
+static struct kernel {
+	char *name;
+	unsigned long records, in_graphs;
+	uint64_t ns, ns_in_graphs;
+} kernel[MAX_NAMES];
+static unsigned long dropped;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct kernel *find(const char *name)
+{
+	uint32_t hash = 5381;
+	unsigned int i;
+
+	for (const char *c = name; *c; c++)
+		hash = hash * 33 + (unsigned char)*c;
+	for (i = 0; i < MAX_NAMES; i++) {
+		struct kernel *k = &kernel[(hash + i) % MAX_NAMES];
+
+		if (!k->name)
+			k->name = strdup(name);
+		if (k->name && !strcmp(k->name, name))
+			return k;
+	}
+	return NULL;
+}
+
+static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *size, size_t *max_records)
+{
+	*size = 4 << 20;
+	*max_records = 0;
+	if (posix_memalign((void **)buffer, 64, *size))
+		*size = 0;
+}
+
+static void CUPTIAPI take_buffer(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t size,
+				 size_t valid)
+{
+	CUpti_Activity *record = NULL;
+
+	(void)ctx;
+	(void)stream;
+	(void)size;
+	pthread_mutex_lock(&lock);
+	while (next_record(buffer, valid, &record) == CUPTI_SUCCESS) {
+		const CUpti_ActivityKernel10 *r = (const void *)record;
+		struct kernel *k;
+
+		if (record->kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+			continue;
+		k = find(r->name ? r->name : "(no name)");
+		if (!k) {
+			dropped++;
+			continue;
+		}
+		k->records++;
+		k->ns += r->end - r->start;
+		if (r->graphId) {
+			k->in_graphs++;
+			k->ns_in_graphs += r->end - r->start;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	free(buffer);
+}
+
+static void at_exit(void)
+{
+	const char *path = getenv("PRODUCT_OUT");
+	FILE *out;
+	int i;
+
+	flush_all(1);
+	out = fopen(path ? path : "/dev/stderr", "we");
+	if (!out)
+		return;
+	for (i = 0; i < MAX_NAMES; i++)
+		if (kernel[i].name)
+			fprintf(out, "%lu\t%lu\t%llu\t%llu\t%s\n", kernel[i].records,
+				kernel[i].in_graphs, (unsigned long long)kernel[i].ns,
+				(unsigned long long)kernel[i].ns_in_graphs, kernel[i].name);
+	if (dropped)
+		fprintf(out, "%lu\t0\t0\t0\t(dropped)\n", dropped);
+	fclose(out);
+}
+
+int InitializeInjection(void);
+__attribute__((visibility("default"))) int InitializeInjection(void)
+{
+	const char *path = getenv("PRODUCT_CUPTI");
+	void *lib = dlopen(path && *path ? path : "libcupti.so.13", RTLD_NOW | RTLD_GLOBAL);
+
+	if (lib) {
+		*(void **)&activity_enable = dlsym(lib, "cuptiActivityEnable");
+		*(void **)&register_callbacks = dlsym(lib, "cuptiActivityRegisterCallbacks");
+		*(void **)&next_record = dlsym(lib, "cuptiActivityGetNextRecord");
+		*(void **)&flush_all = dlsym(lib, "cuptiActivityFlushAll");
+	}
+	if (!lib || !activity_enable || !register_callbacks || !next_record || !flush_all ||
+	    register_callbacks(give_buffer, take_buffer) ||
+	    activity_enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL))
+		fprintf(stderr, "product_cupti: CUPTI could not be set up\n");
+	else
+		atexit(at_exit);
+	return 1;
+}

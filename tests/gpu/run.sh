@@ -1,0 +1,188 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# The product on a real GPU: run.sh DIR leaves its logs in DIR. Needs root, nvcc, a python3 with PyTorch
+# and a built gpucollect (GPUCOLLECT=PATH, default build/gpucollect). PRODUCT_PARTS picks parts (chains
+# capture torch speed detach cpu probes), PRODUCT_ROUNDS the interleaved rounds of the
+# speed part, PRODUCT_LIMIT the seconds after which no further step begins. Each step has its own
+# time limit; no step changes a setting of the GPU.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+out=$(mkdir -p "${1:-product-results}" && cd "${1:-product-results}" && pwd)
+gpc=$(realpath "${GPUCOLLECT:-$root/build/gpucollect}")
+parts=${PRODUCT_PARTS:-chains capture torch speed detach cpu}
+rounds=${PRODUCT_ROUNDS:-3}
+work=$(mktemp -d)
+cuda=${CUDA_HOME:-/usr/local/cuda}
+nvcc=$(command -v nvcc || echo "$cuda/bin/nvcc")
+start=$(date +%s)
+log=$out/1-machine.txt
+wrong=0
+cd "$work" || exit 1
+mkdir folded
+rm -f "$out"/[1-8]-*
+
+say() {
+	echo "=== [$(($(date +%s) - start)) s] $*" >> "$log"
+}
+
+step() { # LIMIT COMMAND...: its output into the log
+	local limit=$1 rc
+	shift
+	if [ $(($(date +%s) - start)) -gt "${PRODUCT_LIMIT:-500}" ]; then
+		say "skipped, out of time: $*"
+		return 99
+	fi
+	say "$*"
+	timeout -k 5 "$limit" "$@" >> "$log" 2>&1
+	rc=$?
+	[ $rc = 0 ] || echo "=== exit status $rc" >> "$log"
+	return $rc
+}
+
+check() { # a step that must succeed
+	step "$@" || { wrong=$((wrong + 1)); echo "WRONG: ${*:2} (see $(basename "$log"))"; }
+}
+
+# Runs a program twice under gpucollect: NAME.out, NAME.err of the run with the metric gpu.
+recorded() { # LIMIT NAME COMMAND...
+	local limit=$1 name=$2
+	shift 2
+	step "$limit" "$gpc" --metric gpu -y -o "folded/$name-gpu.folded" -- \
+		sh -c '"$@" > "$0.out" 2> "$0.err"' "$name" "$@"
+	echo "status $?" > "$name.status"
+	step "$limit" "$gpc" --metric launches -y -o "folded/$name-launches.folded" -- \
+		sh -c '"$@" > "$0.out2" 2> "$0.err2"' "$name" "$@"
+	echo "status $?" >> "$name.status"
+}
+
+plain() { # LIMIT NAME COMMAND...
+	local limit=$1 name=$2
+	shift 2
+	say "plain: $*"
+	timeout -k 5 "$limit" "$@" > "$name.plain" 2> "$name.plain-err"
+	echo "status $?" > "$name.plain-status"
+	cat "$name.plain-status" >> "$log"
+}
+
+wants() {
+	[[ " $parts " == *" $1 "* ]]
+}
+
+step 10 sh -c 'uname -r; nvidia-smi --query-gpu=name,driver_version --format=csv,noheader; nproc; "$0" --version; ls -la "$0"' "$gpc"
+site=$(python3 -c 'import importlib.util as u,os; print(os.path.dirname(os.path.dirname(u.find_spec("torch").origin)))' 2>/dev/null)
+cupti=$(find "$site/nvidia" "$cuda/extras" -name 'libcupti.so.1*' 2>/dev/null | head -1)
+export PRODUCT_CUPTI=$cupti
+headers=$(find "$site/nvidia" "$cuda" -name cupti.h -printf '%h\n' 2>/dev/null | head -1)
+for p in chains capture rate; do
+	step 90 "$nvcc" -arch=sm_90 -O2 -g -I"$root" -o product_$p "$here/product_$p.cu" &
+done
+step 30 gcc -std=gnu11 -O2 -Wall -fPIC -shared -I"$headers" -I"$cuda/include" -o product_cupti.so "$here/product_cupti.c" -ldl -lpthread
+# Reads PyTorch's files once, so that the first run of it is like the later ones.
+timeout 100 python3 -c 'import torch, triton; torch.zeros(1, device="cuda")' > /dev/null 2>&1 &
+wait
+cp "$here"/product_*.py .
+for f in "${PRODUCT_PREBUILT:-/nonexistent}"/product_*; do
+	[ -f "$f" ] && [ ! -e "$(basename "$f")" ] && cp "$f" .
+done
+
+if wants chains; then
+	log=$out/2-chains.txt
+	for how in "busy 50" "idle 30" "far 150"; do
+		name=chains-${how% *}
+		# shellcheck disable=SC2086
+		recorded 40 "$name" ./product_chains $how
+		cat "$name.status" >> "$log"
+		check 10 python3 product_check.py chains "$name.out" "folded/$name-launches.folded" "folded/$name-gpu.folded"
+		check 5 grep -q -x 'status 7' "$name.status"
+		step 10 "$gpc" --no-inject --metric launches -y -o "folded/$name-probes.folded" -- ./product_chains $how
+		check 10 python3 product_check.py paths "$name.out" "folded/$name-probes.folded"
+	done
+	check 10 python3 product_check.py stacks folded/chains-busy-launches.folded
+	head -40 folded/chains-busy-gpu.folded >> "$log"
+fi
+
+if wants capture; then
+	log=$out/3-capture.txt
+	plain 30 capture ./product_capture
+	recorded 30 capture ./product_capture
+	cat capture.plain capture.err >> "$log"
+	check 5 diff capture.plain capture.out
+	check 5 diff capture.plain capture.out2
+	check 10 python3 product_check.py chains capture.err folded/capture-launches.folded folded/capture-gpu.folded
+	head -40 folded/capture-gpu.folded >> "$log"
+fi
+
+if wants torch; then
+	log=$out/4-torch.txt
+	plain 100 torch python3 product_torch.py count
+	recorded 100 torch python3 product_torch.py count
+	step 100 env CUDA_INJECTION64_PATH="$work/product_cupti.so" PRODUCT_OUT="$work/torch.cupti" python3 product_torch.py count
+	tail -n 5 torch.err torch.plain-err >> "$log"
+	check 5 diff torch.plain torch.out
+	check 5 diff torch.plain torch.out2
+	check 5 sh -c '[ "$(sort -u torch.status torch.plain-status)" = "status 3" ]'
+	check 20 python3 product_check.py cupti torch.cupti folded/torch-launches.folded folded/torch-gpu.folded
+	check 20 python3 product_check.py stacks folded/torch-launches.folded
+	step 100 "$gpc" --no-inject --metric launches -y -o folded/torch-probes.folded -- python3 product_torch.py count
+	check 20 python3 product_check.py total torch.cupti folded/torch-probes.folded
+	check 20 python3 product_check.py stacks folded/torch-probes.folded
+fi
+
+# Speed lines "NAME US CPU_US" of a command, marked with how it ran.
+timed() { # HOW LIMIT COMMAND...
+	local how=$1 limit=$2
+	shift 2
+	step "$limit" "$@" > /dev/null
+	grep -E '^[a-z]+ [0-9.]+ [0-9.]+$' "$log" | tail -n +$(($(cat speed.lines 2> /dev/null || echo 0) + 1)) |
+		sed "s/^/$how /" >> speed.txt
+	grep -c -E '^[a-z]+ [0-9.]+ [0-9.]+$' "$log" > speed.lines
+}
+
+if wants speed; then
+	log=$out/5-speed.txt
+	: > "$log"
+	ours="$gpc --metric gpu -y -o folded/speed-gpu.folded --"
+	probes="$gpc --no-inject --metric launches -y -o folded/speed-probes.folded --"
+	with_cupti="env CUDA_INJECTION64_PATH=$work/product_cupti.so PRODUCT_OUT=$work/speed.cupti"
+	for i in $(seq $((rounds * 2))); do
+		timed plain 20 ./product_rate 0.7 5000
+		timed gpucollect 20 $ours ./product_rate 0.7 5000
+		timed cupti 20 $with_cupti ./product_rate 0.7 5000
+		timed probes 20 $probes ./product_rate 0.7 5000
+	done
+	for i in $(seq "$rounds"); do
+		timed plain 100 python3 product_torch.py speed
+		timed gpucollect 100 $ours python3 product_torch.py speed
+		[ "$i" = 1 ] || continue
+		timed probes 100 $probes python3 product_torch.py speed
+		timed cupti 100 $with_cupti python3 product_torch.py speed
+		timed profiler 100 python3 product_torch.py profiler relu matmul layer
+	done
+	step 10 python3 product_check.py speed speed.txt
+fi
+
+if wants detach; then
+	log=$out/6-detach.txt
+	step 20 "$gpc" -d 2s --metric gpu -y -o folded/detach-gpu.folded -- ./product_rate 4 100
+	step 20 ./product_rate 4 100
+	step 40 "$gpc" -d 9s --metric gpu -y -o folded/detach-torch-gpu.folded -- python3 product_torch.py loop 12
+	step 40 python3 product_torch.py loop 6
+fi
+
+if wants cpu; then
+	log=$out/7-cpu.txt
+	step 60 "$gpc" --metric cpu -F 199 -y -o folded/torch-cpu.folded -- python3 product_torch.py speed layer
+	sort -t' ' -k1 folded/torch-cpu.folded | awk '{ n = $NF; $NF = ""; print n, $0 }' | sort -rn | cut -c1-400 | head -15 >> "$log"
+fi
+
+if wants probes; then
+	PROBE_ONLY='probe_dead (race|locked)' "$here/probe_run.sh" "$work/probes" > /dev/null 2>&1
+	cat "$work"/probes/*harvest* >> "$out/7-cpu.txt"
+fi
+log=$out/1-machine.txt
+say "end: $wrong wrong"
+tar -czf "$out/8-folded.tar.gz" folded ./*.out ./*.err ./*.cupti ./*.plain 2> /dev/null
+rm -rf "$work"
+[ $wrong = 0 ]
