@@ -36,6 +36,8 @@ static void put_rust(const char *s, size_t len, void *opaque)
 {
 	struct rust_output *o = opaque;
 
+	if (len == 0)
+		return;
 	if (!o->full && len <= MAX_RUST_OUTPUT - o->len) {
 		memcpy(o->text + o->len, s, len);
 		o->len += len;
