@@ -123,6 +123,9 @@ struct rec_launch {
 	__u16 flags;		/* LAUNCH_* (gpu_timing/channel.h) */
 };
 
+#define RAW_CHUNK 4096u
+#define RAW_MAX (1u << 20)	/* rustc has one frame of 540 KiB */
+
 /*
  * A stack that met code without rows, or a process whose mappings aren't known: user space goes on
  * from there, with the registers of the frame at hand and a copy of the stack, from the start of a
@@ -139,11 +142,10 @@ struct rec_raw {
 	__u64 regs[16];		/* DWARF numbers, see unwind_step.h; which of them hold: RAW_* */
 	__u64 pc;
 	__u64 start;		/* address of the first byte of the copy */
+	__u64 holes[RAW_MAX / RAW_CHUNK / 64];	/* a bit for each RAW_CHUNK that wasn't readable */
 	__u32 flags;		/* RAW_* */
 	__u32 len;		/* bytes of the stack that follow */
 };
-
-#define RAW_CHUNK 4096
 
 #define RAW_LATER	0x01	/* not the first frame: only rsp, rbp and rbx hold */
 #define RAW_EXACT	0x02	/* pc itself is to be looked up, not the byte before it */

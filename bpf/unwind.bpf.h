@@ -414,35 +414,29 @@ static ALWAYS_INLINE __u64 stack__send(struct scratch *s)
 #define RAW_SMALL 4096
 #define RAW_MIDDLE 16384
 #define RAW_LARGE 65536
-#define RAW_HUGE 262144		/* compilers have stacks of 100 KiB */
 
 /*
- * Copies the stack page by page: one that isn't resident costs only what lies above it. Constant
- * offsets and sizes: the verifier knows the record's.
+ * Copies the stack by whole pages: large frames have some that were never touched. Constant offsets
+ * and sizes: the verifier knows the record's.
  */
 static ALWAYS_INLINE void raw__copy(struct rec_raw *raw, __u32 len, const __u32 size)
 {
 	__u8 *stack = (__u8 *)(raw + 1);
 	__u32 i;
+	long err;
 
-#pragma unroll
-	for (i = 0; i < RAW_HUGE / RAW_CHUNK; i++) {
-		__u32 part = len - i * RAW_CHUNK;
-
-		if (i * RAW_CHUNK >= size || len <= i * RAW_CHUNK)
-			return;
-		if (part > RAW_CHUNK)
-			part = RAW_CHUNK;
-		if (bpf_probe_read_user(stack + i * RAW_CHUNK, part,
-					(void *)(raw->start + i * RAW_CHUNK)))
-			return;
-		raw->len += part;
+#pragma nounroll
+	for (i = 0; i < size / RAW_CHUNK && i * RAW_CHUNK < len; i++) {
+		err = bpf_probe_read_user(stack + i * RAW_CHUNK, RAW_CHUNK,
+					  (void *)(raw->start + i * RAW_CHUNK));
+		/* No branch: the verifier would follow both sides, 256 times. */
+		raw->holes[i / 64] |= (__u64)err >> 63 << (i % 64);
 	}
 }
 
 /* The frame at which the walk stopped; rbx lies below the copy and is fetched here. */
 static ALWAYS_INLINE void raw__frame(struct rec_raw *raw, struct scratch *s, __u64 prefix,
-				       __u64 start)
+				       __u64 start, __u32 len)
 {
 	__u64 rbx = s->regs.r[UNWIND_RBX];
 	int i;
@@ -450,7 +444,8 @@ static ALWAYS_INLINE void raw__frame(struct rec_raw *raw, struct scratch *s, __u
 	raw->prefix = prefix;
 	raw->start = start;
 	raw->pc = s->regs.pc;
-	raw->len = 0;
+	raw->len = len;
+	__builtin_memset(raw->holes, 0, sizeof(raw->holes));
 	raw->flags = (s->later ? RAW_LATER : 0) | (s->lookup_less ? 0 : RAW_EXACT) |
 		     (s->regs.full ? RAW_FULL : 0) | (s->regs.lost_rbp ? RAW_LOST_RBP : 0) |
 		     (s->guess ? RAW_GUESS : 0);
@@ -464,32 +459,20 @@ static ALWAYS_INLINE void raw__frame(struct rec_raw *raw, struct scratch *s, __u
 	raw->regs[UNWIND_RBX] = rbx;
 }
 
-/* The page below rsp's own may never have been touched. */
-static ALWAYS_INLINE __u64 raw__start(const struct scratch *s)
-{
-	__u64 sp = s->regs.r[UNWIND_RSP], page = sp & ~(RAW_CHUNK - 1ull);
-	__u8 byte;
-
-	if (sp - page < RED_ZONE && page > s->mem.lo &&
-	    !bpf_probe_read_user(&byte, 1, (void *)(page - 1)))
-		return page - RAW_CHUNK;
-	return page;
-}
-
 /*
  * Sends `what` (a sample or a launch) with the frame at hand and a copy of the stack above it, in
  * a record of one of four sizes. False if there is no room for it, or for the words before.
  */
 #define RAW_SEND(s, what, member) ({ \
-	__u64 sp_ = (s)->regs.r[UNWIND_RSP], from_ = raw__start(s); \
+	__u64 sp_ = (s)->regs.r[UNWIND_RSP], from_ = (sp_ - RED_ZONE) & ~(RAW_CHUNK - 1ull); \
 	__u64 prefix_ = (s)->nr ? stack__send(s) : 0; \
 	__u32 len_ = sp_ < (s)->mem.lo || sp_ >= (s)->mem.hi ? 0 : \
-		     (s)->mem.hi - from_ > RAW_HUGE ? RAW_HUGE : (s)->mem.hi - from_; \
+		     (s)->mem.hi - from_ > RAW_MAX ? RAW_MAX : (s)->mem.hi - from_; \
 	bool sent_ = (!(s)->nr || prefix_) && \
 		     (len_ <= RAW_SMALL ? RAW_SEND_SIZE(s, what, member, RAW_SMALL) : \
 		      len_ <= RAW_MIDDLE ? RAW_SEND_SIZE(s, what, member, RAW_MIDDLE) : \
 		      len_ <= RAW_LARGE ? RAW_SEND_SIZE(s, what, member, RAW_LARGE) : \
-		      RAW_SEND_SIZE(s, what, member, RAW_HUGE)); \
+		      RAW_SEND_SIZE(s, what, member, RAW_MAX)); \
 	count(sent_ ? SEEN_RAW : LOST_RAW); \
 	sent_; \
 })
@@ -498,7 +481,7 @@ static ALWAYS_INLINE __u64 raw__start(const struct scratch *s)
 	if (raw_) { \
 		raw_->mem = *(what); \
 		head__init(&raw_->head, REC_RAW, sizeof(*raw_) + (bytes)); \
-		raw__frame(raw_, s, prefix_, from_); \
+		raw__frame(raw_, s, prefix_, from_, len_); \
 		raw__copy(raw_, len_, bytes); \
 		bpf_ringbuf_submit(raw_, BPF_RB_FORCE_WAKEUP); \
 	} \

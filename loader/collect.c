@@ -174,6 +174,7 @@ static uint32_t walk(struct collect *c, const struct rec_raw *rec, const struct 
 		.start = rec->start,
 		.stack = rec + 1,
 		.len = rec->len,
+		.holes = rec->holes,
 		.mappings = p->mappings,
 		.nr_mappings = p->nr_mappings,
 		.file = file_of,
@@ -264,7 +265,7 @@ static void on_raw(struct collect *c, const struct rec_raw *rec, size_t size)
 	uint32_t stack;
 
 	/* `sample` and `launch` begin alike: head, tgid. */
-	if (size < sizeof(*rec) || rec->len > size - sizeof(*rec)) {
+	if (size < sizeof(*rec) || rec->len > size - sizeof(*rec) || rec->len > RAW_MAX) {
 		c->counters.unreadable_records++;
 		return;
 	}

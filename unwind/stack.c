@@ -14,6 +14,7 @@ struct copy {
 	const char *bytes;
 	__u64 start;
 	__u64 len;
+	const __u64 *holes;
 };
 
 struct walk {
@@ -26,11 +27,20 @@ struct walk {
 	bool guess;			/* the frame at hand was guessed */
 };
 
+static bool copy__has_hole(const struct copy *copy, __u64 at, __u64 size)
+{
+	for (__u64 i = at / RAW_CHUNK; copy->holes && i * RAW_CHUNK < at + size; i++)
+		if (copy->holes[i / 64] >> (i % 64) & 1)
+			return true;
+	return false;
+}
+
 static int copy__read(const struct copy *copy, void *dst, __u64 size, __u64 addr)
 {
 	__u64 at = addr - copy->start;
 
-	if (addr < copy->start || at > copy->len || size > copy->len - at)
+	if (addr < copy->start || at > copy->len || size > copy->len - at ||
+	    copy__has_hole(copy, at, size))
 		return -1;
 	memcpy(dst, copy->bytes + at, size);
 	return 0;
@@ -150,7 +160,7 @@ size_t unwind_stack__walk(struct unwind_store *store, const struct unwind_stack_
 			  __u64 *words, size_t max)
 {
 	struct walk w = { .store = store, .in = in,
-			  .copy = { in->stack, in->start, in->len },
+			  .copy = { in->stack, in->start, in->len, in->holes },
 			  .exact = in->later ? in->exact : !in->in_syscall,
 			  .guess = in->guess };
 	__u64 end = 0;

@@ -29,6 +29,7 @@ struct unwind_stack_input {
 	__u64 start;		/* address of the first byte of the copy, usually rsp */
 	const void *stack;
 	size_t len;
+	const __u64 *holes;	/* bit i: the copy's i-th RAW_CHUNK is missing; NULL: none is */
 	const struct mapping *mappings;	/* executable ones, sorted by start, without overlap */
 	size_t nr_mappings;
 	/* The open file of an id, kept open by the callee until the walk ends; NULL: none. */
