@@ -14,7 +14,7 @@
  *
  * Lines: state CH STATE REASON DETAIL SLOTS, device CH ORDINAL VERSION NAME, name CH GENERATION
  * FUNCTION STATUS NAME, result CH ID FUNCTION STREAM DURATION NAME CONTEXT DEVICE LAUNCHES WEIGHT
- * ENTRY FLAGS CAUSE LOAD ERROR, count CH KEY VALUE, exit STATUS. CH is the process.
+ * ENTRY FLAGS CAUSE LOAD ERROR, count CH KEY VALUE, exit STATUS. CH numbers the channels.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -35,7 +35,7 @@
 #define MAX_CHANNELS 64
 
 struct open_channel {
-	int pid;
+	int id;
 	ino_t inode;		/* of the memfd: a process makes another one after exec */
 	struct channel *channel;
 	long opened;		/* ms */
@@ -82,7 +82,7 @@ static void on_result(void *ctx, const struct channel_result *r)
 	char count[32];
 
 	if (!quiet)
-		fprintf(out, "result %d %llu %llx %llx %llu %u %u %d %u %u %u %u %u %u %u\n", c->pid,
+		fprintf(out, "result %d %llu %llx %llx %llu %u %u %d %u %u %u %u %u %u %u\n", c->id,
 			r->launch, r->function, r->stream, r->duration, r->name, r->context,
 			r->device, r->launches, r->weight, r->entry, r->flags, r->cause, r->load,
 			r->error);
@@ -96,7 +96,7 @@ static void on_name(void *ctx, const struct channel_name *n)
 {
 	const struct open_channel *c = ctx;
 
-	fprintf(out, "name %d %u %llx %u ", c->pid, n->generation, n->function, n->status);
+	fprintf(out, "name %d %u %llx %u ", c->id, n->generation, n->function, n->status);
 	print_text(n->text, n->len);
 }
 
@@ -104,7 +104,7 @@ static void on_device(void *ctx, const struct channel_device *d)
 {
 	const struct open_channel *c = ctx;
 
-	fprintf(out, "device %d %d %u ", c->pid, d->device, d->version);
+	fprintf(out, "device %d %d %u ", c->id, d->device, d->version);
 	print_text(d->text, d->len);
 }
 
@@ -150,7 +150,7 @@ static void try_open(int pid, int number)
 		fprintf(out, "refused %d %d\n", pid, err);
 		return;
 	}
-	c->pid = pid;
+	c->id = nr_channels;
 	c->inode = st.st_ino;
 	c->opened = now_ms();
 	nr_channels++;
@@ -214,7 +214,7 @@ static void serve(struct open_channel *c)
 		n = channel__poll(c->channel, &handler, c, 4096);
 	} while (n > 0);
 	if (n < 0 && !c->broken) {
-		fprintf(out, "broken %d\n", c->pid);
+		fprintf(out, "broken %d\n", c->id);
 		c->broken = true;
 	}
 	channel__status(c->channel, &status);
@@ -233,10 +233,10 @@ static void print_counters(const struct open_channel *c)
 	struct channel_status status;
 
 	channel__status(c->channel, &status);
-	fprintf(out, "state %d %d %d %u %x\n", c->pid, status.state, status.reason, status.detail,
+	fprintf(out, "state %d %d %d %u %x\n", c->id, status.state, status.reason, status.detail,
 		status.slots);
 	channel__counters(c->channel, &sum);
-#define COUNT(key) fprintf(out, "count %d " #key " %llu\n", c->pid, (unsigned long long)sum.key)
+#define COUNT(key) fprintf(out, "count %d " #key " %llu\n", c->id, (unsigned long long)sum.key)
 	COUNT(launched);
 	COUNT(probes);
 	COUNT(nested);
@@ -247,11 +247,11 @@ static void print_counters(const struct open_channel *c)
 	COUNT(lost_devices);
 	for (int i = 0; i < NR_LAUNCH_ENTRIES; i++)
 		if (sum.launches[i])
-			fprintf(out, "count %d launches[%d] %llu\n", c->pid, i,
+			fprintf(out, "count %d launches[%d] %llu\n", c->id, i,
 				(unsigned long long)sum.launches[i]);
 	for (int i = 0; i < NR_LAUNCH_CAUSES; i++)
 		if (sum.results[i])
-			fprintf(out, "count %d results[%d] %llu\n", c->pid, i,
+			fprintf(out, "count %d results[%d] %llu\n", c->id, i,
 				(unsigned long long)sum.results[i]);
 }
 

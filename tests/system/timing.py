@@ -28,7 +28,7 @@ ENTRIES = ["", "cuLaunchKernel", "cuLaunchKernel_ptsz", "cuLaunchKernelEx", "cuL
            "cuGraphLaunch", "cuGraphLaunch_ptsz"]
 
 Result = collections.namedtuple(
-    "Result", "pid id function stream duration name context device launches weight entry flags "
+    "Result", "channel id function stream duration name context device launches weight entry flags "
     "cause load error")
 Site = collections.namedtuple(
     "Site", "pid tid kind id function stream grid block shared entry flags weight")
@@ -114,13 +114,15 @@ class Run:
     serial = 0
 
     def __init__(self, command, *options, kind="simcuda", library=LIBRARY, timeout=120, env=None,
-                 **variables):
+                 trace=False, **variables):
         Run.serial += 1
         self.out = os.path.join(TMP, f"run{Run.serial}")
         self.truth_file = self.out + ".truth"
         self.trace_file = self.out + ".trace"
         variables.setdefault("STANDIN_TRUTH", self.truth_file)
         variables.setdefault("TIMING_SITES", self.trace_file)
+        if trace:  # calls and sites in one file, so in their order
+            variables["STANDIN_TRACE"] = self.trace_file
         env = dict(environment(kind, **variables), **(env or {}))
         self.process = subprocess.run(
             [collector(), "-l", library, "-o", self.out, *map(str, options), "--",
