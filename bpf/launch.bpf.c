@@ -23,7 +23,7 @@ static ALWAYS_INLINE void launch__send(struct rec_launch *launch, struct task_st
 
 	if (s) {
 		s->tgid = launch->tgid;
-		if (walk(s, task, proc, regs, false))
+		if (walk(s, task, proc, regs, false, false))
 			raw = RAW_SEND(s, launch, launch);
 		else
 			launch->user = stack__send(s);

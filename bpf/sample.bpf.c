@@ -32,7 +32,7 @@ int gpucollect_sample(struct bpf_perf_event_data *ctx)
 	const struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
 	struct rec_sample sample = {};
 	struct scratch *s;
-	bool user, in_syscall, raw = false;
+	bool user, in_syscall, in_trap, raw = false;
 
 	if (!proc__wanted(proc, tgid))
 		return 0;
@@ -51,11 +51,12 @@ int gpucollect_sample(struct bpf_perf_event_data *ctx)
 	if (!user)
 		sample.kernel = kernel_stack(ctx, s);
 	in_syscall = !user && (long)regs->orig_ax >= 0;
+	in_trap = !user && !in_syscall && at_breakpoint(regs->ip);
 	if (task->flags & 0x00200000 /* PF_KTHREAD, 2.6.27 to now */) {
 		words__start(s);
 		word__add(s, FRAME_MAKE_END(END_KERNEL_THREAD, 0));
 		sample.user = stack__send(s);
-	} else if (walk(s, task, proc, regs, in_syscall)) {
+	} else if (walk(s, task, proc, regs, in_syscall, in_trap)) {
 		raw = RAW_SEND(s, &sample, sample);
 	} else {
 		sample.user = stack__send(s);

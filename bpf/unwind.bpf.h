@@ -337,11 +337,22 @@ static ALWAYS_INLINE void regs__load(struct unwind_regs *to, const struct pt_reg
 }
 
 /*
+ * A probe's breakpoint is being handled: pc is behind it, but what it stands for was not executed
+ * yet, so that the rule of the byte itself holds.
+ */
+static ALWAYS_INLINE bool at_breakpoint(__u64 pc)
+{
+	__u8 code = 0;
+
+	return !bpf_probe_read_user(&code, sizeof(code), (void *)(pc - 1)) && code == 0xcc;
+}
+
+/*
  * The user stack of the current task. Returns true if it must be unwound in user space: a
  * process whose mappings are not known (any more), or code without rows.
  */
 static ALWAYS_INLINE bool walk(struct scratch *s, struct task_struct *task, const struct proc *proc,
-			       const struct pt_regs *regs, bool in_syscall)
+			       const struct pt_regs *regs, bool in_syscall, bool in_trap)
 {
 	struct proc_slot *slot = NULL;
 	__u64 range;
@@ -355,6 +366,7 @@ static ALWAYS_INLINE bool walk(struct scratch *s, struct task_struct *task, cons
 	s->later = 0;
 	s->lookup_less = in_syscall;
 	regs__load(&s->regs, regs);
+	s->regs.pc -= in_trap;
 	stack__find(s, task, s->regs.r[UNWIND_RSP]);
 	if (proc && proc->slot != PROC_NO_SLOT) {
 		__u32 index = proc->slot;

@@ -14,7 +14,8 @@
 
 struct calibration {
 	uint32_t busy_ns;	/* the stream still had work when the bracket was complete */
-	uint32_t idle_ns;	/* the bracket had begun before its launch arrived */
+	uint32_t idle_ns;	/* the bracket had begun before its launch arrived; less the gap */
+	bool no_gap;		/* an idle bracket doesn't hold the program's time */
 };
 
 /*
@@ -23,7 +24,12 @@ struct calibration {
  */
 bool calibration__find(const char *device, size_t len, uint32_t version, struct calibration *out);
 
-/* ns of a raw bracket less the constant of its situation, not below 0. */
-uint64_t calibration__apply(const struct calibration *c, uint64_t bracket_ns, enum launch_load load);
+/*
+ * ns of a raw bracket less the constant of its situation, not below 0. In an idle stream the bracket
+ * also held the program's time between the first record and the launch: `gap_ns`. c may be NULL:
+ * the gap alone is taken off.
+ */
+uint64_t calibration__apply(const struct calibration *c, uint64_t bracket_ns, uint64_t gap_ns,
+			    enum launch_load load);
 
 #endif

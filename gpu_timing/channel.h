@@ -316,10 +316,17 @@ struct channel_result {
 	__u16 cause;		/* enum launch_cause */
 	__u16 load;		/* enum launch_load */
 	__u32 error;		/* CUresult behind a cause; 0: none */
+	/*
+	 * ns of the program's own time from the first record to the return of the launch: an idle
+	 * stream's bracket had begun and waited for all of it. Loading a kernel's code at its first
+	 * launch makes it milliseconds.
+	 */
+	__u32 gap;
+	__u32 reserved;
 	__u64 more[];
 };
 
-_Static_assert(sizeof(struct channel_result) == 72, "no holes");
+_Static_assert(sizeof(struct channel_result) == 80, "no holes");
 
 enum channel_name_status {
 	NAME_KNOWN = 0,		/* possibly empty */

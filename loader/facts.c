@@ -90,7 +90,10 @@ static int add_launches(const struct launches_counters *l, struct profile *p)
 		{ PROFILE_INFO, "graph launches, each timed as a whole", l->graphs },
 	};
 
-	return add_counts(p, counts, sizeof(counts) / sizeof(counts[0]));
+	if (l->without_library)
+		err = profile__note(p, "launches seen at the driver: those into a stream capture are "
+				    "counted, too; they can't be told apart there");
+	return err ? err : add_counts(p, counts, sizeof(counts) / sizeof(counts[0]));
 }
 
 static uint64_t own_memory(const struct probes *probes)

@@ -165,14 +165,14 @@ static void half__put(struct launches *l, uint32_t i)
 	l->free_half = i + 1;
 }
 
-/* Device time of a bracket; false: raw, since the device's constant isn't known. */
+/* Device time of a bracket; false: its device's constant isn't known. */
 static bool calibrate(const struct target *t, const struct channel_result *r, uint64_t *ns)
 {
-	if (r->device < 0 || r->device >= MAX_DEVICES || !t->calibrated[r->device])
-		return false;
-	*ns = calibration__apply(&t->calibration[r->device], r->duration,
+	bool known = r->device >= 0 && r->device < MAX_DEVICES && t->calibrated[r->device];
+
+	*ns = calibration__apply(known ? &t->calibration[r->device] : NULL, r->duration, r->gap,
 				 (enum launch_load)r->load);
-	return true;
+	return known;
 }
 
 bool launches__by_chance(enum launch_cause cause)
@@ -467,7 +467,17 @@ void launches__exited(struct launches *l, struct process *p)
 	target__free(t);
 }
 
-static bool all_passive(const struct launches *l)
+void launches__stop(struct launches *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->nr_targets; i++)
+		if (l->target[i]->channel)
+			channel__stop(l->target[i]->channel);
+	FAULT_POINT("libraries-told");
+}
+
+bool launches__stopped(const struct launches *l)
 {
 	struct channel_status status;
 	size_t i;
@@ -482,19 +492,8 @@ static bool all_passive(const struct launches *l)
 	return true;
 }
 
-void launches__stop(struct launches *l, unsigned int ms)
+void launches__finish(struct launches *l)
 {
-	const struct timespec pause = { .tv_nsec = 1000000 };
-	size_t i;
-
-	for (i = 0; i < l->nr_targets; i++)
-		if (l->target[i]->channel)
-			channel__stop(l->target[i]->channel);
-	FAULT_POINT("libraries-told");
-	while (ms-- && !all_passive(l)) {
-		nanosleep(&pause, NULL);
-		launches__poll(l);
-	}
 	while (l->nr_targets)
 		launches__exited(l, l->target[0]->process);
 }

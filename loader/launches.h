@@ -56,8 +56,12 @@ void launches__hello(struct launches *l, struct process *p, int fd);
 void launches__poll(struct launches *l);
 /* The process is over: what its channel still holds is read, the rest has no end. */
 void launches__exited(struct launches *l, struct process *p);
-/* Tells all libraries to stop and reads what they still send, for at most `ms`. */
-void launches__stop(struct launches *l, unsigned int ms);
+/* Tells all libraries to stop; they answer within half a second, if their process runs at all. */
+void launches__stop(struct launches *l);
+/* True once all have answered: no launch will fire a probe any more. */
+bool launches__stopped(const struct launches *l);
+/* All records are read: what has lost its other half by now has lost it for good. */
+void launches__finish(struct launches *l);
 /* True if some library is loaded in a process that lives. */
 bool launches__any(const struct launches *l);
 

@@ -16,6 +16,8 @@ struct mean {
 	uint64_t ns;
 };
 
+#define OWN_MEAN 10		/* timed launches that make a path's own mean good enough */
+
 struct report {
 	const struct report_input *in;
 	struct table *means;	/* hash of process and work -> index in mean */
@@ -165,12 +167,19 @@ static int find_means(struct report *r)
 static int add_estimate(struct report *r, const struct tally_value *v, uint32_t node,
 			uint32_t labels, unsigned int flags)
 {
+	struct mean mean = { v->weight, v->weighted_ns };
 	uint64_t at;
 
-	if (!v->untimed || !table__get(r->means, mean_key(&v->key), &at))
+	if (!v->untimed)
 		return 0;
+	/* One path's launches are more alike than all of a kernel's, if enough of them are known. */
+	if (v->timed < OWN_MEAN) {
+		if (!table__get(r->means, mean_key(&v->key), &at))
+			return 0;
+		mean = r->mean[at];
+	}
 	return profile__add(r->profile, node, labels, PROFILE_GPU_NS, flags | PROFILE_ESTIMATED,
-			    (uint64_t)((double)r->mean[at].ns / (double)r->mean[at].weight *
+			    (uint64_t)((double)mean.ns / (double)mean.weight *
 				       (double)v->untimed + 0.5), v->untimed);
 }
 

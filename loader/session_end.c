@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
@@ -11,20 +12,39 @@
 #include "loader/report.h"
 #include "loader/session_state.h"
 
-#define STOP_MS 500		/* what the libraries get to restore their slots */
+#define STOP_MS 500		/* what the libraries get to restore their slots, at most */
 
+static void read_all(struct session *s)
+{
+	while (collect__read(s->collect) > 0)
+		;
+}
+
+/*
+ * First whatever produces is stopped, samples and then the libraries; only then is it known that the
+ * rings hold all there will ever be.
+ */
 void session__drain(struct session *s)
 {
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	int ms = STOP_MS;
+
 	s->mappings_lost += sampling__read(s->sampling, session__on_mapping, s);
 	collect__refresh(s->collect);
 	FAULT_POINT("stopping");
-	while (collect__read(s->collect) > 0)
-		;
+	sampling__free(s->sampling);
+	s->sampling = NULL;
+	if (s->launches)
+		launches__stop(s->launches);
+	while (s->launches && !launches__stopped(s->launches) && ms--) {
+		collect__read(s->collect);
+		launches__poll(s->launches);
+		nanosleep(&pause, NULL);
+	}
+	read_all(s);
 	FAULT_POINT("ring-drained");
 	if (s->launches)
-		launches__stop(s->launches, STOP_MS);
-	while (collect__read(s->collect) > 0)
-		;
+		launches__finish(s->launches);
 }
 
 static int add_files(const struct session *s, struct symbols *symbols)

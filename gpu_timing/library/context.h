@@ -37,6 +37,8 @@ struct bracket {
 	uint16_t load;
 	uint16_t reserved;
 	int32_t device;
+	uint32_t gap;
+	uint32_t reserved2;
 };
 
 /* A list of numbers + 1 that many threads push to and pop from; the high half counts changes. */

@@ -25,6 +25,7 @@ static void report(const struct bracket *b, enum launch_cause cause, CUresult er
 		.cause = (uint16_t)cause,
 		.load = b->load,
 		.error = (uint32_t)error,
+		.gap = b->gap,
 	};
 
 	/* Written so that a NaN fails too. */

@@ -133,6 +133,7 @@ void launch__begin(struct call *call, CUstream stream)
 						      call->stream);
 		if (call->error)
 			call->cause = CAUSE_RECORD_FAILED;
+		call->begun = clock__ns();
 	}
 	errno = saved;
 }
@@ -167,10 +168,12 @@ static void record_end(struct call *call)
 {
 	struct thread *t = call->t;
 	struct bracket *b = context__bracket(t->bracket);
+	uint64_t gap = clock__ns() - call->begun;
 	CUresult r;
 	float ms;
 
 	r = lib.driver.event_record(b->end, call->stream);
+	b->gap = gap < UINT32_MAX ? (uint32_t)gap : UINT32_MAX;
 	if (r) {
 		call->cause = CAUSE_RECORD_FAILED;
 		call->error = r;

@@ -25,6 +25,7 @@ struct call {
 	uint32_t seq;			/* of the stream, when this launch began in it */
 	uint32_t weight;
 	uint32_t turn;
+	uint64_t begun;			/* CLOCK_MONOTONIC ns: the first record was made */
 	bool alone;			/* no other launch was under way in the stream */
 	enum launch_cause cause;
 	CUresult error;
