@@ -247,7 +247,7 @@ START_TEST(whatever_comes_is_added_up_and_sorted)
 	}
 	fclose(f);
 	got = fold(p, (struct folded_options){ .metric = PROFILE_GPU_NS }, &stats);
-	ck_assert_str_eq(got, want);
+	ck_assert_msg(!strcmp(got, want), "lines differ");
 	ck_assert_uint_eq(stats.lines, distinct);
 	ck_assert_uint_eq(stats.total, total);
 	ck_assert_uint_eq(stats.total, profile__total(p, PROFILE_GPU_NS));
@@ -259,6 +259,25 @@ START_TEST(whatever_comes_is_added_up_and_sorted)
 	profile__free(p);
 }
 END_TEST
+
+static bool is_stack(const char *line)
+{
+	const char *word = strrchr(line, ' ') + 1;	/* of the last frame, or of "(pid N)" */
+	size_t i, n, len = strlen(line);
+
+	for (i = 0; i < len; i += n) {
+		n = text__utf8(line + i, len - i);
+		if (!n || (unsigned char)line[i] < 0x20 || line[i] == 0x7f)
+			return false;
+	}
+	if (strstr(line, ";;") || strchr(";# ", line[0]) || strchr("; ", line[len - 1]))
+		return false;
+	if (!strstr(line, " (pid "))
+		return false;
+	/* No second number at the end: digits, at most one point, a digit first. */
+	n = strspn(word, "0123456789");
+	return !n || word[n + (word[n] == '.') + strspn(word + n + (word[n] == '.'), "0123456789")];
+}
 
 /* Names of any bytes, mostly those that mean something: each line must still be one stack. */
 START_TEST(random_bytes_never_break_a_line)
@@ -292,26 +311,13 @@ START_TEST(random_bytes_never_break_a_line)
 		add(p, path, depth + 1, l, PROFILE_GPU_NS, 1 + (uint64_t)random() % 9);
 	}
 	got = fold(p, (struct folded_options){ .metric = PROFILE_GPU_NS }, &stats);
-	for (line = strtok(got, "\n"); line; line = strtok(NULL, "\n")) {
-		char *space = strrchr(line, ' '), *word, *end;
+	for (line = strtok(got, "\n"); line; line = strtok(NULL, "\n"), stats.lines--) {
+		char *space = strrchr(line, ' '), *end;
 
 		ck_assert_ptr_nonnull(space);
-		total += strtoull(space + 1, &end, 10);
-		ck_assert_msg(!*end && end > space + 1, "%s", line);
 		*space = '\0';
-		for (size_t i = 0, n; line[i]; i += n) {
-			n = text__utf8(line + i, strlen(line + i));
-			ck_assert_msg(n, "%s", line);
-			ck_assert_msg((unsigned char)line[i] >= 0x20, "%s", line);
-			ck_assert_msg(line[i] != 0x7f, "%s", line);
-		}
-		ck_assert_msg(!strstr(line, ";;") && line[0] != ';' && line[0] != '#' &&
-			      line[0] != ' ' && strstr(line, " (pid "), "%s", line);
-		ck_assert_msg(space[-1] != ';' && space[-1] != ' ', "%s", line);
-		word = strrchr(line, ' ') + 1;	/* of the last frame, or of "(pid N)" */
-		ck_assert_msg(!*word || strspn(word, "0123456789.") < strlen(word) ||
-			      *word == '.' || strchr(word, '.') != strrchr(word, '.'), "%s", line);
-		stats.lines--;
+		total += strtoull(space + 1, &end, 10);
+		ck_assert_msg(!*end && end > space + 1 && is_stack(line), "%s", line);
 	}
 	ck_assert_uint_eq(stats.lines, 0);
 	ck_assert_uint_eq(total, stats.total);
@@ -343,13 +349,13 @@ START_TEST(deep_stacks_are_lines_like_others)
 }
 END_TEST
 
-static struct profile *wide(void)
+static struct profile *wide(int stacks)
 {
 	struct profile *p = profile__new();
 	uint32_t l = labels(p, 1, 1), root = process(p, 1, "wide");
 	char name[64];
 
-	for (int i = 0; i < 3000; i++) {
+	for (int i = 0; i < stacks; i++) {
 		snprintf(name, sizeof(name), "function_with_a_name_%d", i);
 		ADD(PROFILE_GPU_NS, 1, root, NATIVE(name), NATIVE("leaf"));
 	}
@@ -360,7 +366,7 @@ START_TEST(errors_of_the_file_come_back)
 {
 	struct folded_options o = { .metric = PROFILE_GPU_NS };
 	struct folded_stats stats = { .lines = 4242 };
-	struct profile *p = wide(), *small = profile__new();
+	struct profile *p = wide(3000), *small = profile__new();
 	uint32_t l = labels(small, 1, 1), root = process(small, 1, "small");
 	int fds[2];
 	FILE *f;
@@ -390,21 +396,21 @@ END_TEST
 START_TEST(no_memory_is_an_error)
 {
 	struct folded_options o = { .metric = PROFILE_GPU_NS, .per_thread = true };
-	struct profile *p = wide();
+	struct profile *p = wide(300);
 	FILE *f = fopen("/dev/null", "w");
 	char buf[BUFSIZ];
 	int err = -ENOMEM;
 	long n;
 
 	setvbuf(f, buf, _IOFBF, sizeof(buf));
-	for (n = 0; CAN_REFUSE && err; n = n < 200 ? n + 1 : n + 97) {
+	for (n = 0; CAN_REFUSE && err; n++) {
 		allocations_left = n;
 		err = folded__write(p, &o, f, NULL);
 		allocations_left = -1;
 		ck_assert(!err || err == -ENOMEM);
 	}
 	if (CAN_REFUSE)
-		ck_assert_int_gt(n, 6000);	/* one at least for each frame */
+		ck_assert_int_gt(n, 600);	/* two at least for each frame */
 	fclose(f);
 	profile__free(p);
 }

@@ -72,10 +72,9 @@ START_TEST(controls_are_replaced_and_nothing_else)
 		if (c >= 0x80)
 			in[n++] = (char)(0x80 | (c & 0x3f));
 		len = text__clean(out, in, n, 0);
-		if (control)
-			ck_assert_msg(len == 1 && out[0] == '?', "U+%04X", c);
-		else
-			ck_assert_msg(len == n && !memcmp(in, out, n), "U+%04X", c);
+		/* Not one assertion a character: each costs a microsecond. */
+		if (control ? len != 1 || out[0] != '?' : len != n || memcmp(in, out, n))
+			ck_abort_msg("U+%04X", c);
 	}
 }
 END_TEST
