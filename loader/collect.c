@@ -16,6 +16,7 @@
 #include "unwind/rows.h"
 #include "unwind/stack.h"
 
+#define EXEC_NS 1000000000ull	/* by then the record of an exec was read, or it is lost */
 #define REREAD_NS 5000000ull	/* unknown code makes mappings be read again, not more often */
 #define MAX_PENDING 64
 
@@ -95,9 +96,19 @@ void collect__counters(const struct collect *c, struct collect_counters *out)
 	*out = c->counters;
 }
 
+/* What /proc shows is another image's: the record of its exec is still in the ring. */
+static bool is_outdated(const struct collect *c, const struct process *p)
+{
+	return p->read_at && processes__stale(c->config.processes, p);
+}
+
 static void refresh(struct collect *c, struct process *p)
 {
-	int err = processes__refresh(c->config.processes, p);
+	int err;
+
+	if (p->exited || is_outdated(c, p))
+		return;
+	err = processes__refresh(c->config.processes, p);
 
 	FAULT_POINT("mappings-read");
 	if (err)
@@ -117,6 +128,19 @@ static struct process *process_of(struct collect *c, uint32_t tgid)
 	if (p)
 		c->config.mapped(c->config.ctx, p);
 	return p;
+}
+
+/* The process, or another one in its place if the record of its exec doesn't come any more. */
+static struct process *after_lost_exec(struct collect *c, struct process *p, uint64_t now)
+{
+	if (!is_outdated(c, p))
+		return p;
+	if (!p->outdated_at)
+		p->outdated_at = now;
+	if (now < p->outdated_at + EXEC_NS)
+		return p;
+	processes__execed(c->config.processes, p->tgid, p->comm);
+	return processes__find(c->config.processes, p->tgid);
 }
 
 /* --- stacks ------------------------------------------------------------------------------- */
@@ -201,14 +225,17 @@ static bool met_unknown_code(const struct collect *c, uint32_t nr)
 	       FRAME_END_WHY(c->words[nr - 1]) == END_NOT_CODE;
 }
 
-/* Unwinds a copied stack by what is mapped now: it was copied a moment ago. */
+/*
+ * Unwinds a copied stack by the mappings that were known, a forked child's being its parent's: what
+ * is mapped now may be another image already, though the copy was made a moment ago.
+ */
 static uint32_t unwind_raw(struct collect *c, const struct rec_raw *rec, struct process *p)
 {
 	uint32_t nr;
 
 	c->counters.raw++;
 	FAULT_POINT("stack-copy");
-	if (processes__stale(c->config.processes, p) && !p->exited)
+	if (!p->nr_mappings)
 		refresh(c, p);
 	if (!p->nr_mappings) {		/* it was gone before its mappings could be read */
 		c->words[0] = FRAME_MAKE_END(END_NO_STACK, 0);
@@ -216,11 +243,13 @@ static uint32_t unwind_raw(struct collect *c, const struct rec_raw *rec, struct 
 	}
 	nr = walk(c, rec, p);
 	/* Code that was mapped since the mappings were read, or no code at all. */
-	if (met_unknown_code(c, nr) && rec->head.time + REREAD_NS > p->read_at && !p->exited) {
+	if (met_unknown_code(c, nr) && rec->head.time + REREAD_NS > p->read_at) {
 		refresh(c, p);
 		nr = walk(c, rec, p);
 		if (met_unknown_code(c, nr))
 			processes__refill(c->config.processes, p, 1);
+	} else if (!p->read_at) {
+		refresh(c, p);
 	}
 	return add_stack(c, c->words, nr, p);
 }
@@ -270,6 +299,8 @@ static void on_raw(struct collect *c, const struct rec_raw *rec, size_t size)
 		return;
 	}
 	p = process_of(c, rec->sample.tgid);
+	if (p)
+		p = after_lost_exec(c, p, rec->head.time);
 	if (!p) {
 		c->counters.no_memory++;
 		return;
@@ -292,10 +323,15 @@ static void on_process(struct collect *c, const struct rec_process *rec)
 	}
 	if (p && c->config.launches)
 		launches__exited(c->config.launches, p);
-	if (rec->head.type == REC_EXEC)
-		processes__execed(c->config.processes, (pid_t)rec->tgid, rec->comm);
-	else
+	if (rec->head.type == REC_EXIT) {
 		processes__exited(c->config.processes, (pid_t)rec->tgid);
+		return;
+	}
+	/* Read at once: it may live for a millisecond only. */
+	processes__execed(c->config.processes, (pid_t)rec->tgid, rec->comm);
+	p = processes__find(c->config.processes, (pid_t)rec->tgid);
+	if (p)
+		refresh(c, p);
 }
 
 /* Sizes are the kernel side's; they are checked all the same, since a mismatch would be silent. */

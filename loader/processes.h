@@ -23,6 +23,7 @@ struct process {
 	uint32_t nr_mappings;
 	struct mapping *mappings;	/* sorted by start: as the BPF side has them */
 	uint64_t read_at;	/* CLOCK_MONOTONIC ns of the last reading; 0: never */
+	uint64_t outdated_at;	/* since when another image is known to be there; 0: isn't */
 	char comm[GPUCOLLECT_COMM_LEN];
 	bool target;
 	bool exited;

@@ -98,7 +98,6 @@ static void on_event(struct session *s, uint64_t what)
 		break;		/* read after every wait */
 	case EVENT_MAPPED:
 		s->mappings_lost += sampling__read(s->sampling, session__on_mapping, s);
-		collect__refresh(s->collect);
 		break;
 	case EVENT_SIGNAL:
 		on_signal(s);
@@ -125,7 +124,10 @@ static int wait_events(struct session *s)
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
 	FAULT_POINT("woken");
-	/* Mappings first: stacks that come with the same wake-up may need them. */
+	/*
+	 * New mappings are read after the ring: what it holds was recorded before them, and an exec
+	 * in it says that they are another image's.
+	 */
 	for (i = 0; i < n; i++)
 		if (events[i].data.u64 == EVENT_MAPPED)
 			on_event(s, EVENT_MAPPED);
@@ -133,6 +135,7 @@ static int wait_events(struct session *s)
 	for (i = 0; i < n; i++)
 		if (events[i].data.u64 != EVENT_MAPPED)
 			on_event(s, events[i].data.u64);
+	collect__refresh(s->collect);
 	return 0;
 }
 
