@@ -169,6 +169,7 @@ static ALWAYS_INLINE bool rule__find(__u32 file, __u64 offset, __u32 *rule)
 struct place {
 	__u64 word;		/* FRAME_FILE or FRAME_ANON */
 	__u32 rule;		/* of FRAME_FILE */
+	__u32 trampoline;	/* bool: in the kernel's own code, at `word`: no frame of anybody's */
 };
 
 /* Fields that are written and read without a lock: torn entries don't pass the check. */
@@ -197,6 +198,11 @@ static ALWAYS_INLINE int place__find(struct scratch *s, __u64 pc, struct place *
 	}
 	if (!mapping__find(s, pc))
 		return UNWIND_NO_ROW;
+	if (s->map.kind == MAPPING_TRAMPOLINE) {
+		place->word = pc - s->map.start;
+		place->trampoline = 1;
+		return 0;
+	}
 	if (s->map.kind != MAPPING_FILE) {
 		place->word = FRAME_MAKE_ADDRESS(FRAME_ANON, pc);
 		place->rule = 0;
@@ -269,6 +275,20 @@ static ALWAYS_INLINE long walk__no_place(struct scratch *s, int result)
 	return 1;
 }
 
+static ALWAYS_INLINE long walk__trampoline(struct scratch *s, __u64 offset)
+{
+	struct unwind_rule rule;
+	int result;
+
+	unwind__trampoline(offset, &rule);
+	result = unwind__step(&rule, &s->regs, &s->mem);
+	if (result)
+		return walk__end(s, end__reason(result), 0);
+	s->lookup_less = 1;
+	s->later = 1;
+	return 0;
+}
+
 /* One frame: its word, then the registers of its caller. */
 static long walk__frame(__u64 i, struct scratch **ctx)
 {
@@ -287,6 +307,8 @@ static long walk__frame(__u64 i, struct scratch **ctx)
 	result = place__find(s, pc, &place);
 	if (result)
 		return walk__no_place(s, result);
+	if (place.trampoline)
+		return walk__trampoline(s, place.word);
 	anon = FRAME_KIND(place.word) == FRAME_ANON;
 	file = anon ? 0 : FRAME_FILE_ID(place.word);
 	s->anon |= anon;
@@ -337,14 +359,27 @@ static ALWAYS_INLINE void regs__load(struct unwind_regs *to, const struct pt_reg
 }
 
 /*
- * A probe's breakpoint is being handled: pc is behind it, but what it stands for was not executed
- * yet, so that the rule of the byte itself holds.
+ * A probe's breakpoint is being handled and pc is still behind it: what it stands for was not executed
+ * yet, so that the rule of the byte itself holds. Soon the kernel sets pc to the probe, which shows as
+ * the breakpoint, or as the call that it may become; what lies before that may be padding of 0xcc.
  */
-static ALWAYS_INLINE bool at_breakpoint(__u64 pc)
+static ALWAYS_INLINE bool behind_breakpoint(__u64 pc)
 {
-	__u8 code = 0;
+	__u8 code[2] = {};
 
-	return !bpf_probe_read_user(&code, sizeof(code), (void *)(pc - 1)) && code == 0xcc;
+	return !bpf_probe_read_user(code, sizeof(code), (void *)(pc - 1)) && code[0] == 0xcc &&
+	       code[1] != 0xcc && code[1] != 0xe8;
+}
+
+/*
+ * pc is behind a syscall instruction. Not so while an optimised uprobe is handled: that is a system
+ * call of the kernel's trampoline, with pc set to the probe's address.
+ */
+static ALWAYS_INLINE bool behind_syscall(__u64 pc)
+{
+	__u16 code = 0;
+
+	return !bpf_probe_read_user(&code, sizeof(code), (void *)(pc - 2)) && code == 0x050f;
 }
 
 /*
@@ -426,6 +461,7 @@ static ALWAYS_INLINE __u64 stack__send(struct scratch *s)
 #define RAW_SMALL 4096
 #define RAW_MIDDLE 16384
 #define RAW_LARGE 65536
+#define RAW_HUGE 262144
 
 /*
  * Copies the stack by whole pages: large frames have some that were never touched. Constant offsets
@@ -437,6 +473,7 @@ static ALWAYS_INLINE void raw__copy(struct rec_raw *raw, __u32 len, const __u32 
 	__u32 i;
 	long err;
 
+	raw->len = len < size ? len : size;
 #pragma nounroll
 	for (i = 0; i < size / RAW_CHUNK && i * RAW_CHUNK < len; i++) {
 		err = bpf_probe_read_user(stack + i * RAW_CHUNK, RAW_CHUNK,
@@ -448,7 +485,7 @@ static ALWAYS_INLINE void raw__copy(struct rec_raw *raw, __u32 len, const __u32 
 
 /* The frame at which the walk stopped; rbx lies below the copy and is fetched here. */
 static ALWAYS_INLINE void raw__frame(struct rec_raw *raw, struct scratch *s, __u64 prefix,
-				       __u64 start, __u32 len)
+				       __u64 start)
 {
 	__u64 rbx = s->regs.r[UNWIND_RBX];
 	int i;
@@ -456,7 +493,6 @@ static ALWAYS_INLINE void raw__frame(struct rec_raw *raw, struct scratch *s, __u
 	raw->prefix = prefix;
 	raw->start = start;
 	raw->pc = s->regs.pc;
-	raw->len = len;
 	__builtin_memset(raw->holes, 0, sizeof(raw->holes));
 	raw->flags = (s->later ? RAW_LATER : 0) | (s->lookup_less ? 0 : RAW_EXACT) |
 		     (s->regs.full ? RAW_FULL : 0) | (s->regs.lost_rbp ? RAW_LOST_RBP : 0) |
@@ -473,7 +509,8 @@ static ALWAYS_INLINE void raw__frame(struct rec_raw *raw, struct scratch *s, __u
 
 /*
  * Sends `what` (a sample or a launch) with the frame at hand and a copy of the stack above it, in
- * a record of one of four sizes. False if there is no room for it, or for the words before.
+ * a record of one of five sizes, or, where the ring has no room for the largest, in a smaller one.
+ * False if there is no room for that, or for the words before.
  */
 #define RAW_SEND(s, what, member) ({ \
 	__u64 sp_ = (s)->regs.r[UNWIND_RSP], from_ = (sp_ - RED_ZONE) & ~(RAW_CHUNK - 1ull); \
@@ -484,7 +521,9 @@ static ALWAYS_INLINE void raw__frame(struct rec_raw *raw, struct scratch *s, __u
 		     (len_ <= RAW_SMALL ? RAW_SEND_SIZE(s, what, member, RAW_SMALL) : \
 		      len_ <= RAW_MIDDLE ? RAW_SEND_SIZE(s, what, member, RAW_MIDDLE) : \
 		      len_ <= RAW_LARGE ? RAW_SEND_SIZE(s, what, member, RAW_LARGE) : \
-		      RAW_SEND_SIZE(s, what, member, RAW_MAX)); \
+		      (len_ > RAW_HUGE && RAW_SEND_SIZE(s, what, member, RAW_MAX)) || \
+		      RAW_SEND_SIZE(s, what, member, RAW_HUGE) || \
+		      RAW_SEND_SIZE(s, what, member, RAW_SMALL)); \
 	count(sent_ ? SEEN_RAW : LOST_RAW); \
 	sent_; \
 })
@@ -493,7 +532,7 @@ static ALWAYS_INLINE void raw__frame(struct rec_raw *raw, struct scratch *s, __u
 	if (raw_) { \
 		raw_->mem = *(what); \
 		head__init(&raw_->head, REC_RAW, sizeof(*raw_) + (bytes)); \
-		raw__frame(raw_, s, prefix_, from_, len_); \
+		raw__frame(raw_, s, prefix_, from_); \
 		raw__copy(raw_, len_, bytes); \
 		bpf_ringbuf_submit(raw_, BPF_RB_FORCE_WAKEUP); \
 	} \
