@@ -85,7 +85,7 @@ static NOINLINE void replay(cudaGraphExec_t exec, cudaStream_t s)
 	KEEP_FRAME();
 }
 
-static void capture(cudaStreamCaptureMode mode, const char *name, bool blocking)
+static NOINLINE void capture(cudaStreamCaptureMode mode, const char *name, bool blocking)
 {
 	unsigned int flags = blocking ? cudaStreamDefault : cudaStreamNonBlocking;
 	cudaStream_t s, forked;
@@ -126,6 +126,7 @@ static void capture(cudaStreamCaptureMode mode, const char *name, bool blocking)
 	OK(cudaEventDestroy(back));
 	OK(cudaStreamDestroy(s));
 	OK(cudaStreamDestroy(forked));
+	KEEP_FRAME();
 }
 
 int main(void)

@@ -80,7 +80,7 @@ def count():
         host = x.cpu()
     say("copies", bits(host))
     for _ in range(10):
-        s = torch.sort(x)[0].cumsum(0)
+        s = (torch.sort(x)[0] * 1000).long().cumsum(0)
         k = torch.nonzero(x > 0)
         m = torch.nn.functional.softmax(f, dim=-1)
     say("sort", bits(s), bits(k), bits(m))

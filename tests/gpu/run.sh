@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # The product on a real GPU: run.sh DIR leaves its logs in DIR. Needs root, nvcc, a python3 with PyTorch
-# and a built gpucollect (GPUCOLLECT=PATH, default build/gpucollect). PRODUCT_PARTS picks parts (chains
-# capture torch speed detach cpu probes), PRODUCT_ROUNDS the interleaved rounds of the
-# speed part, PRODUCT_LIMIT the seconds after which no further step begins. Each step has its own
+# and a built gpucollect (GPUCOLLECT=PATH, default build/gpucollect). PRODUCT_PARTS picks parts (gap
+# chains capture torch speed detach cpu probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
+# PRODUCT_LIMIT the seconds after which no further step begins. Each step has its own
 # time limit; no step changes a setting of the GPU.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 out=$(mkdir -p "${1:-product-results}" && cd "${1:-product-results}" && pwd)
 gpc=$(realpath "${GPUCOLLECT:-$root/build/gpucollect}")
-parts=${PRODUCT_PARTS:-chains capture torch speed detach cpu}
+parts=${PRODUCT_PARTS:-gap chains capture torch speed detach cpu}
 rounds=${PRODUCT_ROUNDS:-3}
 work=$(mktemp -d)
 cuda=${CUDA_HOME:-/usr/local/cuda}
@@ -75,8 +75,8 @@ site=$(python3 -c 'import importlib.util as u,os; print(os.path.dirname(os.path.
 cupti=$(find "$site/nvidia" "$cuda/extras" -name 'libcupti.so.1*' 2>/dev/null | head -1)
 export PRODUCT_CUPTI=$cupti
 headers=$(find "$site/nvidia" "$cuda" -name cupti.h -printf '%h\n' 2>/dev/null | head -1)
-for p in chains capture rate; do
-	step 90 "$nvcc" -arch=sm_90 -O2 -g -I"$root" -o product_$p "$here/product_$p.cu" &
+for p in chains capture rate gap; do
+	step 90 "$nvcc" -std=c++17 -arch=sm_90 -O2 -g -I"$root" -o product_$p "$here/product_$p.cu" &
 done
 step 30 gcc -std=gnu11 -O2 -Wall -fPIC -shared -I"$headers" -I"$cuda/include" -o product_cupti.so "$here/product_cupti.c" -ldl -lpthread
 # Reads PyTorch's files once, so that the first run of it is like the later ones.
@@ -87,14 +87,21 @@ for f in "${PRODUCT_PREBUILT:-/nonexistent}"/product_*; do
 	[ -f "$f" ] && [ ! -e "$(basename "$f")" ] && cp "$f" .
 done
 
+log=$out/2-chains.txt
+if wants gap; then
+	step 60 ./product_gap
+fi
+
 if wants chains; then
-	log=$out/2-chains.txt
-	for how in "busy 50" "idle 30" "far 150"; do
+	# Far ahead of the device only a share is timed, so there is a sampling error.
+	for how in "busy 50 3" "idle 50 3" "far 150 6"; do
+		percent=${how##* }
+		how=${how% *}
 		name=chains-${how% *}
 		# shellcheck disable=SC2086
 		recorded 40 "$name" ./product_chains $how
 		cat "$name.status" >> "$log"
-		check 10 python3 product_check.py chains "$name.out" "folded/$name-launches.folded" "folded/$name-gpu.folded"
+		check 10 python3 product_check.py chains "$name.out" "folded/$name-launches.folded" "folded/$name-gpu.folded" "$percent"
 		check 5 grep -q -x 'status 7' "$name.status"
 		step 10 "$gpc" --no-inject --metric launches -y -o "folded/$name-probes.folded" -- ./product_chains $how
 		check 10 python3 product_check.py paths "$name.out" "folded/$name-probes.folded"
@@ -125,8 +132,9 @@ if wants torch; then
 	check 5 sh -c '[ "$(sort -u torch.status torch.plain-status)" = "status 3" ]'
 	check 20 python3 product_check.py cupti torch.cupti folded/torch-launches.folded folded/torch-gpu.folded
 	check 20 python3 product_check.py stacks folded/torch-launches.folded
+	captured=$(sed -n 's/^gpucollect: captured into a graph: //p' "$log" | tail -n 1)
 	step 100 "$gpc" --no-inject --metric launches -y -o folded/torch-probes.folded -- python3 product_torch.py count
-	check 20 python3 product_check.py total torch.cupti folded/torch-probes.folded
+	check 20 python3 product_check.py total torch.cupti folded/torch-probes.folded "$captured"
 	check 20 python3 product_check.py stacks folded/torch-probes.folded
 fi
 
@@ -174,7 +182,12 @@ fi
 if wants cpu; then
 	log=$out/7-cpu.txt
 	step 60 "$gpc" --metric cpu -F 199 -y -o folded/torch-cpu.folded -- python3 product_torch.py speed layer
-	sort -t' ' -k1 folded/torch-cpu.folded | awk '{ n = $NF; $NF = ""; print n, $0 }' | sort -rn | cut -c1-400 | head -15 >> "$log"
+	grep -F '[' folded/torch-cpu.folded | grep -v -F '[GPU]' | cut -c1-300 | head -n 12 >> "$log"
+	# What a launch costs, found by sampling the program while it is recorded.
+	for how in "" --no-inject --no-gpu; do
+		step 20 "$gpc" $how --metric cpu -F 4999 -y -o "folded/where$how.folded" -- ./product_rate 2 5000
+		step 10 python3 product_check.py where "folded/where$how.folded" "$(sed -n 's/^launches \([0-9]*\),.*/\1/p' "$log" | tail -n 1)"
+	done
 fi
 
 if wants probes; then
