@@ -206,7 +206,7 @@ struct page_rows {
 enum mapping_kind {
 	MAPPING_FILE = 0,
 	MAPPING_ANON = 1,	/* executable, no file: JIT code */
-	MAPPING_OTHER = 2,	/* executable but no rows can be had (unreadable file) */
+	MAPPING_TRAMPOLINE = 2,	/* where optimised uprobes go: [uprobes-trampoline] */
 };
 
 /* Executable mappings of a process, sorted by start, without overlap. */

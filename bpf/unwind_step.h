@@ -254,6 +254,29 @@ unwind__step(const struct unwind_rule *rule, struct unwind_regs *regs, void *ctx
 }
 
 /*
+ * The rule at an offset of the kernel's trampoline for optimised uprobes (Linux 6.18,
+ * arch/x86/kernel/uprobes.c): push rcx, r11, rax; mov; syscall; pop rax, r11, rcx; ret. It was
+ * called from the probed instruction, which is what its return address is in.
+ */
+static inline __attribute__((always_inline)) void
+unwind__trampoline(__u64 offset, struct unwind_rule *rule)
+{
+	const struct unwind_rule plain = {
+		.cfa = UNWIND_CFA_REG, .cfa_reg = UNWIND_RSP, .ra = UNWIND_SAVE_CFA, .ra_off = -8,
+	};
+
+	*rule = plain;
+	if (offset < 1 || offset >= 17)
+		rule->cfa_off = 8;
+	else if (offset < 3 || offset >= 16)
+		rule->cfa_off = 16;
+	else if (offset < 4 || offset >= 14)
+		rule->cfa_off = 24;
+	else
+		rule->cfa_off = 32;
+}
+
+/*
  * The step of last resort where no unwind information exists: the frame pointer. The caller of
  * this function marks the frame found as a guess and checks that the new pc is executable.
  */

@@ -223,7 +223,8 @@ static int gather_mapping(const struct maps_line *line, void *arg)
 	m->end = line->end;
 	m->offset = line->offset;
 	m->file = files__of_mapping(g->ps->files, g->p->tgid, line);
-	m->kind = m->file ? MAPPING_FILE : MAPPING_ANON;
+	m->kind = m->file ? MAPPING_FILE :
+		  strcmp(line->path, "[uprobes-trampoline]") ? MAPPING_ANON : MAPPING_TRAMPOLINE;
 	return 0;
 }
 

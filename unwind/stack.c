@@ -3,7 +3,7 @@
 #include <linux/types.h>
 
 struct copy;
-static int copy__read(const struct copy *copy, void *dst, __u64 size, __u64 addr);
+static int copy__read(struct copy *copy, void *dst, __u64 size, __u64 addr);
 #define UNWIND_READ(ctx, dst, size, addr) copy__read(ctx, dst, size, addr)
 #include "bpf/unwind_step.h"
 
@@ -14,6 +14,7 @@ struct copy {
 	const char *bytes;
 	__u64 start;
 	__u64 len;
+	__u64 failed;		/* address of the last read that it could not serve */
 	const __u64 *holes;
 };
 
@@ -35,13 +36,15 @@ static bool copy__has_hole(const struct copy *copy, __u64 at, __u64 size)
 	return false;
 }
 
-static int copy__read(const struct copy *copy, void *dst, __u64 size, __u64 addr)
+static int copy__read(struct copy *copy, void *dst, __u64 size, __u64 addr)
 {
 	__u64 at = addr - copy->start;
 
 	if (addr < copy->start || at > copy->len || size > copy->len - at ||
-	    copy__has_hole(copy, at, size))
+	    copy__has_hole(copy, at, size)) {
+		copy->failed = addr;
 		return -1;
+	}
 	memcpy(dst, copy->bytes + at, size);
 	return 0;
 }
@@ -80,7 +83,9 @@ static struct unwind_rule walk__rule(const struct walk *w, __u64 pc)
 	struct unwind_rule rule = { 0 };
 	__u64 offset = pc - w->map->start + w->map->offset;
 
-	if (w->map->kind == MAPPING_FILE &&
+	if (w->map->kind == MAPPING_TRAMPOLINE)
+		unwind__trampoline(pc - w->map->start, &rule);
+	else if (w->map->kind == MAPPING_FILE &&
 	    unwind_store__rule(w->store, w->map->file, w->in->file(w->in->ctx, w->map->file),
 			       offset, &rule))
 		rule = (struct unwind_rule){ 0 };
@@ -88,14 +93,16 @@ static struct unwind_rule walk__rule(const struct walk *w, __u64 pc)
 }
 
 /*
- * Memory that isn't in the copy: if the stack pointer is in it, the copy was too short, else the
- * stack goes on elsewhere.
+ * Memory that isn't in the copy: above it, with the stack pointer still in it, the copy was too
+ * short; else the stack goes on elsewhere.
  */
 static __u64 walk__unreadable(const struct walk *w)
 {
+	const struct copy *copy = &w->copy;
 	__u64 sp = w->regs.r[UNWIND_RSP];
 
-	if (w->copy.len && sp >= w->copy.start && sp - w->copy.start <= w->copy.len)
+	if (copy->len && sp >= copy->start && sp - copy->start <= copy->len &&
+	    copy->failed > sp)
 		return END_TRUNCATED;
 	return END_UNREADABLE;
 }
@@ -160,7 +167,7 @@ size_t unwind_stack__walk(struct unwind_store *store, const struct unwind_stack_
 			  __u64 *words, size_t max)
 {
 	struct walk w = { .store = store, .in = in,
-			  .copy = { in->stack, in->start, in->len, in->holes },
+			  .copy = { in->stack, in->start, in->len, 0, in->holes },
 			  .exact = in->later ? in->exact : !in->in_syscall,
 			  .guess = in->guess };
 	__u64 end = 0;
@@ -181,7 +188,8 @@ size_t unwind_stack__walk(struct unwind_store *store, const struct unwind_stack_
 			end = FRAME_MAKE_END(END_TRUNCATED, 0);
 			break;
 		}
-		words[nr++] = word;
+		if (w.map->kind != MAPPING_TRAMPOLINE)	/* the kernel's, not the program's */
+			words[nr++] = word;
 		end = walk__step(&w, w.regs.pc - !w.exact);
 	}
 	words[nr++] = end;
