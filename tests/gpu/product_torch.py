@@ -7,6 +7,7 @@ product_torch.py speed [NAMES]   prints "NAME US CPU_US" (medians an iteration):
 product_torch.py profiler NAMES  the same under torch.profiler with stacks
 product_torch.py loop SECONDS    relu for so long; prints "at T: US" for each quarter of a second
 """
+import resource
 import statistics
 import struct
 import sys
@@ -151,6 +152,7 @@ def measure(names, rounds=5):
             wall.append((time.perf_counter() - t) / n * 1e6)
             cpu.append((time.thread_time() - c) / n * 1e6)
         say(f"{name} {statistics.median(wall):.3f} {statistics.median(cpu):.3f}")
+    say(f"rss {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.1f} 0")  # MiB
 
 
 def profiler(names):

@@ -4,7 +4,8 @@
 # The product on a real GPU: run.sh DIR leaves its logs in DIR. Needs root, nvcc, a python3 with PyTorch
 # and a built gpucollect (GPUCOLLECT=PATH, default build/gpucollect). PRODUCT_PARTS picks parts (gap
 # chains capture torch speed detach cpu probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
-# PRODUCT_LIMIT the seconds after which no further step begins. Each step has its own
+# PRODUCT_LIMIT the seconds after which no further step begins. PRODUCT_CONSTANTS="BUSY IDLE", as they stand
+# in gpu_timing/calibration.c, puts the constants that the gap part measures into a copy of the program. Each step has its own
 # time limit; no step changes a setting of the GPU.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -90,6 +91,11 @@ done
 log=$out/2-chains.txt
 if wants gap; then
 	step 60 ./product_gap
+	if [ -n "${PRODUCT_CONSTANTS:-}" ]; then
+		# shellcheck disable=SC2046,SC2086
+		step 10 python3 product_check.py constants "$gpc" ./gpucollect $PRODUCT_CONSTANTS \
+			$(sed -n 's/^constants //p' "$log" | tail -n 1) && gpc=$work/gpucollect
+	fi
 fi
 
 if wants chains; then
