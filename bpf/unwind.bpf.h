@@ -362,13 +362,17 @@ static ALWAYS_INLINE void regs__load(struct unwind_regs *to, const struct pt_reg
  * A probe's breakpoint is being handled and pc is still behind it: what it stands for was not executed
  * yet, so that the rule of the byte itself holds. Soon the kernel sets pc to the probe, which shows as
  * the breakpoint, or as the call that it may become; what lies before that may be padding of 0xcc.
+ * At last the instruction has been emulated and pc is behind it rightly: a push %rbp has left its mark.
  */
-static ALWAYS_INLINE bool behind_breakpoint(__u64 pc)
+static ALWAYS_INLINE bool behind_breakpoint(const struct pt_regs *regs)
 {
 	__u8 code[2] = {};
+	__u64 top = 0;
 
-	return !bpf_probe_read_user(code, sizeof(code), (void *)(pc - 1)) && code[0] == 0xcc &&
-	       code[1] != 0xcc && code[1] != 0xe8;
+	if (bpf_probe_read_user(code, sizeof(code), (void *)(regs->ip - 1)) || code[0] != 0xcc ||
+	    code[1] == 0xcc || code[1] == 0xe8)
+		return false;
+	return bpf_probe_read_user(&top, sizeof(top), (void *)regs->sp) || top != regs->bp;
 }
 
 /*
