@@ -85,6 +85,7 @@ static int add_launches(const struct launches_counters *l, struct profile *p)
 		{ PROFILE_LOST_OTHER, "launch times lost, channel full", l->lost_results },
 		{ PROFILE_LOST_OTHER, "kernel names lost", l->lost_names },
 		{ PROFILE_LOST_OTHER, "channels unusable", l->bad_channels },
+		{ PROFILE_LOST_OTHER, "processes not watched to their end", l->gave_up },
 		{ PROFILE_INFO, "launches whose stack was lost, shown under [no stack]",
 		  l->no_stack },
 		{ PROFILE_INFO, "graph launches, each timed as a whole", l->graphs },

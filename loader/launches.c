@@ -43,6 +43,7 @@ struct target {
 	int fd_hint;
 	int tries;
 	bool checked;			/* its state was looked at */
+	bool gave_up;
 	bool dead;
 };
 
@@ -380,6 +381,18 @@ void launches__hello(struct launches *l, struct process *p, int fd)
 	target__open(l, t);
 }
 
+/* Stopped or starved, we were taken for dead: what comes then is not even counted. */
+static void look_for_end(struct launches *l, struct target *t, const struct channel_status *status)
+{
+	if (t->gave_up || status->state != CHANNEL_PASSIVE ||
+	    (status->reason != REASON_SILENT && status->reason != REASON_NO_COLLECTOR))
+		return;
+	t->gave_up = true;
+	l->counters.gave_up++;
+	log_warn("gpucollect stood still for too long, so the timing library in process %d gave up: its "
+		 "later launches are not in the result", (int)t->process->tgid);
+}
+
 /* Reads one channel; false if it gave all it had. */
 static bool target__poll(struct launches *l, struct target *t)
 {
@@ -411,6 +424,7 @@ static bool target__poll(struct launches *l, struct target *t)
 		if (status.state == CHANNEL_REFUSED)
 			l->config.refused(l->config.ctx, t->process, status.reason, status.detail);
 	}
+	look_for_end(l, t, &status);
 	return n == POLL_RECORDS;
 }
 

@@ -41,6 +41,7 @@ struct launches_counters {
 	uint64_t graphs;		/* graph launches timed as a whole */
 	uint64_t libraries;		/* processes that had the library */
 	uint64_t bad_channels;		/* channels that held nonsense */
+	uint64_t gave_up;		/* libraries that took us for dead */
 };
 
 struct launches *launches__new(const struct launches_config *config);
