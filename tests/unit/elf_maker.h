@@ -70,7 +70,8 @@ static inline void maker__put(struct maker *m, const void *bytes, size_t len)
 {
 	if (m->at + len > sizeof(m->image))
 		abort();
-	memcpy(m->image + m->at, bytes, len);
+	if (len)
+		memcpy(m->image + m->at, bytes, len);
 	m->at += len;
 }
 
