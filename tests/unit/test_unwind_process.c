@@ -23,6 +23,7 @@
 #include <unistd.h>
 #include <linux/types.h>
 
+#include "tests/unit/program_maker.h"
 #include "tests/unit/unit.h"
 #include "unwind/file.h"
 #include "unwind/rows.h"
@@ -484,40 +485,6 @@ static void target__follow(struct target *t, char *const argv[], unsigned int st
 
 /* --- the programs ------------------------------------------------------------------------- */
 
-static const char *top(void)
-{
-	return getenv("TOP") ? getenv("TOP") : ".";
-}
-
-/*
- * Compiles a program into a folder of its own. False: this machine has no such compiler or linker;
- * the plain compiler must be there, since it has built us.
- */
-static bool build(const char *how, const char *source, char *program, size_t size)
-{
-	char command[1024], folder[256];
-
-	snprintf(folder, sizeof(folder), "%s/unwind-XXXXXX",
-		 getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-	ck_assert_ptr_nonnull(mkdtemp(folder));
-	snprintf(program, size, "%s/program", folder);
-	snprintf(command, sizeof(command), "%s -o %s %s/tests/programs/%s -lpthread 2>&1", how,
-		 program, top(), source);
-	if (system(command) == 0)
-		return true;
-	ck_assert_msg(strncmp(how, "clang", 5) == 0, "%s", command);
-	printf("left out, does not build here: %s\n", command);
-	rmdir(folder);
-	return false;
-}
-
-static void unbuild(char *program)
-{
-	unlink(program);
-	*strrchr(program, '/') = '\0';
-	rmdir(program);
-}
-
 static unsigned int effort(void)
 {
 	return getenv("GPUCOLLECT_TEST_FULL") ? 100000 : 1500;
@@ -546,13 +513,13 @@ static void follow_all(const char *how)
 	};
 	char program[512];
 
-	if (!build(how, "unwind_places.c", program, sizeof(program)))
+	if (!program__build(how, "unwind_places.c", program, sizeof(program)))
 		return;
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
 		follow(program, places[i], END_ROOT);
 	follow(program, "elsewhere", END_UNREADABLE);
 	follow(program, "too_deep", END_TRUNCATED);
-	unbuild(program);
+	program__remove(program);
 }
 
 START_TEST(optimised)
@@ -595,10 +562,10 @@ START_TEST(exceptions)
 {
 	char program[512];
 
-	if (!build("c++ -O2 -Wl,-z,lazy", "unwind_throw.cc", program, sizeof(program)))
+	if (!program__build("c++ -O2 -Wl,-z,lazy", "unwind_throw.cc", program, sizeof(program)))
 		return;
 	follow(program, NULL, END_ROOT);
-	unbuild(program);
+	program__remove(program);
 }
 END_TEST
 
