@@ -107,6 +107,10 @@ fail() {	# NAME DETAIL FOLDER
 judge() {	# NAME STATUS LIMIT FOLDER SECONDS
 	local name=$1 status=$2 dir=$4 left checks reason
 	left=$(end_left_behind "$dir/tmp")
+	if [ ! -e "$dir/output" ]; then
+		mkdir -p "$dir/tmp" && echo "its folder was removed while it ran" >"$dir/output"
+		status=1
+	fi
 	case $status in
 	124|137) if [ "$5" -ge "$3" ]; then
 			fail "$name" "no end after $3 s" "$dir"

@@ -40,6 +40,8 @@ test_file 07-signal.sh <<<'kill -SEGV $$'
 test_file 08-group.sh <<<'trap "" TERM; kill -TERM 0; exit 0'
 touch 09-norights.sh
 # shellcheck disable=SC2016
+test_file 11-removed.sh <<<'rm -rf "$(dirname "$TEST_TMP")"'
+# shellcheck disable=SC2016
 test_file 10-sigint.sh <<<'exit $((0x$(sed -n "s/^SigIgn:.//p" /proc/self/status) & 6))'
 
 run -t 20 ./01-pass.sh
@@ -82,6 +84,10 @@ run -t 20 ./09-norights.sh
 expect "a file that can't be executed" "0 passed, 1 failed, 0 skipped"
 run -t 20 ./10-sigint.sh
 expect_status "a test finds SIGINT and SIGQUIT not ignored" 0
+run -t 20 ./11-removed.sh ./01-pass.sh
+expect_status "a test whose folder is removed" 1
+expect "a test whose folder is removed" "its folder was removed while it ran"
+expect "a test whose folder is removed" "1 passed, 1 failed, 0 skipped"
 
 run no-such-name
 expect_status "no such test" 1
