@@ -67,29 +67,32 @@ static int remember(struct attach *a, const struct stat *st, pid_t tgid)
 	return 0;
 }
 
-struct entry_ctx {
-	struct attach *a;
-	char path[64];
-	pid_t tgid;
-	int attached;
-	int err;
+struct entries {
+	uint64_t offset[NR_LAUNCH_ENTRIES];
+	uint64_t entry[NR_LAUNCH_ENTRIES];
+	size_t nr;
 };
 
 static void on_entry(void *ctx, uint32_t entry, uint64_t offset)
 {
-	struct entry_ctx *c = ctx;
-	int err = probes__attach_launch(c->a->config.probes, c->path, offset, entry, c->tgid);
+	struct entries *e = ctx;
+	size_t i;
 
-	if (err)
-		c->err = err;
-	else
-		c->attached++;
+	if (e->nr == NR_LAUNCH_ENTRIES)
+		return;
+	/* Two names of one place would count its launches twice. */
+	for (i = 0; i < e->nr; i++)
+		if (e->offset[i] == offset)
+			return;
+	e->offset[e->nr] = offset;
+	e->entry[e->nr++] = entry;
 }
 
 /* Probes on all launch entries of the driver behind fd, once. */
 static int attach_driver(struct attach *a, int fd, const char *name, pid_t tgid)
 {
-	struct entry_ctx c = { .a = a, .tgid = tgid };
+	struct entries e = {};
+	char path[64];
 	struct stat st;
 	int err;
 
@@ -97,17 +100,15 @@ static int attach_driver(struct attach *a, int fd, const char *name, pid_t tgid)
 		return -errno;
 	if (is_probed(a, &st, tgid))
 		return 0;
-	snprintf(c.path, sizeof(c.path), "/proc/self/fd/%d", fd);
-	err = driver__entries(fd, on_entry, &c);
-	if (!err && !c.attached)
-		err = c.err;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	err = driver__entries(fd, on_entry, &e);
+	if (!err)
+		err = probes__attach_launches(a->config.probes, path, e.offset, e.entry, e.nr, tgid);
 	if (err) {
 		log_warn("launches in %s can't be probed: %s", name, strerror(-err));
 		return err;
 	}
-	if (c.err)
-		log_warn("some launch calls of %s can't be probed: %s", name, strerror(-c.err));
-	log_debug("%d probes on %s", c.attached, name);
+	log_debug("%zu probes on %s", e.nr, name);
 	return remember(a, &st, tgid);
 }
 

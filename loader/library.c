@@ -280,20 +280,18 @@ static void choose_site(struct library *l)
 
 int library__attach(struct library *l, struct probes *probes)
 {
-	int n, err;
+	int err;
 
-	for (n = 1; n < NR_CHANNEL_SITES; n++) {
-		err = probes__attach_site(probes, l->path, l->site[n]);
-		if (err && n == SITE_NOP1)
-			return err;	/* the hello comes through this one */
-		if (err) {
-			log_debug("probe site %d can't be attached: %s", n, strerror(-err));
-			l->site[n] = 0;
-		}
+	err = probes__attach_sites(probes, l->path, &l->site[SITE_NOP1], NR_CHANNEL_SITES - 1);
+	if (err) {
+		log_debug("not all probe sites can be attached: %s", strerror(-err));
+		/* The hello comes through this one, so it is enough, and needed. */
+		memset(&l->site[SITE_NOP1 + 1], 0, sizeof(l->site) - 2 * sizeof(l->site[0]));
+		err = probes__attach_sites(probes, l->path, &l->site[SITE_NOP1], 1);
 	}
-	FAULT_POINT("sites-probed");
+	if (err)
+		return err;
 	choose_site(l);
-	FAULT_POINT("site-chosen");
 	return 0;
 }
 

@@ -18,6 +18,7 @@
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "loader/rights.h"
+#include "loader/uprobes.h"
 
 /* The initial PID namespace's inode number: PROC_PID_INIT_INO of the kernel, fixed since 3.8. */
 #define INITIAL_PIDNS 0xeffffffcu
@@ -29,6 +30,9 @@ struct probes {
 	struct ring_buffer *ring;
 	struct bpf_link *link[MAX_LINKS];
 	unsigned int nr_links;
+	int multi_fd[MAX_LINKS];	/* links of uprobes.h */
+	unsigned int nr_multi;
+	bool multi;
 	int stats_fd;
 };
 
@@ -95,6 +99,14 @@ static int probes__settings(struct probes *p, const struct probes_config *config
 	bpf_program__set_autoload(p->skel->progs.gpucollect_sample, config->cpu);
 	bpf_program__set_autoload(p->skel->progs.gpucollect_site, config->launches);
 	bpf_program__set_autoload(p->skel->progs.gpucollect_launch, config->launches);
+	/* A link over several places limited to a process misses its other threads before 6.12. */
+	p->multi = config->launches && !config->one_process && uprobes__supported();
+	if (p->multi) {
+		bpf_program__set_expected_attach_type(p->skel->progs.gpucollect_site,
+				(enum bpf_attach_type)UPROBES_ATTACH_TYPE);
+		bpf_program__set_expected_attach_type(p->skel->progs.gpucollect_launch,
+				(enum bpf_attach_type)UPROBES_ATTACH_TYPE);
+	}
 	return 0;
 }
 
@@ -176,10 +188,6 @@ static void unmap(void *at, size_t bytes)
 		munmap(at, bytes);
 }
 
-/*
- * Each uprobe's detach waits for a grace period of the kernel, tens of ms: all of them at once
- * would be dear if done one by one, but libbpf has no call for it before 1.3.
- */
 void probes__free(struct probes *p)
 {
 	unsigned int i;
@@ -216,31 +224,59 @@ int probes__sample_program(const struct probes *p)
 	return bpf_program__fd(p->skel->progs.gpucollect_sample);
 }
 
-static int attach(struct probes *p, const struct bpf_program *prog, const char *path,
-		  uint64_t offset, uint64_t cookie, pid_t pid)
+/* One by one: the only way before Linux 6.6, and the way to leave other processes in peace. */
+static int attach_each(struct probes *p, const struct bpf_program *prog, const char *path,
+		       const uint64_t *offsets, const uint64_t *cookies, size_t nr, pid_t pid)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = cookie);
-	struct bpf_link *link;
+	unsigned int before = p->nr_links;
+	size_t i;
+	int err;
 
-	if (p->nr_links == MAX_LINKS)
+	for (i = 0; i < nr; i++) {
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = cookies ? cookies[i] : 0);
+		struct bpf_link *link = NULL;
+
+		errno = ENOSPC;
+		if (p->nr_links < MAX_LINKS)
+			link = bpf_program__attach_uprobe_opts(prog, pid, path, offsets[i], &opts);
+		if (!link) {
+			err = -errno;
+			while (p->nr_links > before)
+				bpf_link__destroy(p->link[--p->nr_links]);
+			return err;
+		}
+		p->link[p->nr_links++] = link;
+		FAULT_POINT("probe-attached");
+	}
+	return 0;
+}
+
+static int attach(struct probes *p, const struct bpf_program *prog, const char *path,
+		  const uint64_t *offsets, const uint64_t *cookies, size_t nr, pid_t pid)
+{
+	int fd;
+
+	if (!p->multi)
+		return attach_each(p, prog, path, offsets, cookies, nr, pid);
+	if (p->nr_multi == MAX_LINKS)
 		return -ENOSPC;
-	link = bpf_program__attach_uprobe_opts(prog, pid, path, offset, &opts);
-	if (!link)
-		return -errno;
-	p->link[p->nr_links++] = link;
+	fd = uprobes__attach(bpf_program__fd(prog), path, offsets, cookies, nr);
+	if (fd < 0)
+		return fd;
+	p->multi_fd[p->nr_multi++] = fd;
 	FAULT_POINT("probe-attached");
 	return 0;
 }
 
-int probes__attach_site(struct probes *p, const char *path, uint64_t offset)
+int probes__attach_sites(struct probes *p, const char *path, const uint64_t *offsets, size_t nr)
 {
-	return attach(p, p->skel->progs.gpucollect_site, path, offset, 0, -1);
+	return attach(p, p->skel->progs.gpucollect_site, path, offsets, NULL, nr, -1);
 }
 
-int probes__attach_launch(struct probes *p, const char *path, uint64_t offset, uint32_t entry,
-			  pid_t pid)
+int probes__attach_launches(struct probes *p, const char *path, const uint64_t *offsets,
+			    const uint64_t *entries, size_t nr, pid_t pid)
 {
-	return attach(p, p->skel->progs.gpucollect_launch, path, offset, entry, pid);
+	return attach(p, p->skel->progs.gpucollect_launch, path, offsets, entries, nr, pid);
 }
 
 int probes__set_reader(struct probes *p, probes_record fn, void *ctx)

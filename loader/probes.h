@@ -5,6 +5,7 @@
 
 #include <linux/types.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -17,6 +18,7 @@ struct probes_config {
 	bool all;		/* every process is a target */
 	bool cpu;		/* CPU samples are wanted */
 	bool launches;		/* launches are wanted */
+	bool one_process;	/* probes are to be limited to processes, not files */
 };
 
 struct probes_maps {
@@ -45,12 +47,14 @@ void probes__forget_rows(struct probes *p);
 int probes__sample_program(const struct probes *p);
 
 /*
- * Probes at an offset of a file, named by a path that this process can open; pid -1: in every
- * process that maps it. Attached until probes__free. Negative errno on failure.
+ * Probes at offsets of a file, named by a path that this process can open; attached until
+ * probes__free. 0, or a negative errno, and then none is attached. Sites of the timing library: in
+ * every process that maps the file. Launch entries of a driver, with their enum launch_entry as
+ * cookies: in process `pid`, or with -1 in every process.
  */
-int probes__attach_site(struct probes *p, const char *path, uint64_t offset);
-int probes__attach_launch(struct probes *p, const char *path, uint64_t offset, uint32_t entry,
-			  pid_t pid);
+int probes__attach_sites(struct probes *p, const char *path, const uint64_t *offsets, size_t nr);
+int probes__attach_launches(struct probes *p, const char *path, const uint64_t *offsets,
+			    const uint64_t *entries, size_t nr, pid_t pid);
 
 /* The ring: fn for each record, which lies in the ring until it returns. */
 typedef int (*probes_record)(void *ctx, void *record, size_t size);

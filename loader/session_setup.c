@@ -148,6 +148,7 @@ static int setup_probes(struct session *s, char **why)
 		.all = s->options->all,
 		.cpu = !s->options->no_cpu,
 		.launches = session__wants_launches(s->options),
+		.one_process = s->options->nr_pids > 0,
 	};
 	int err = decide_inject(s, why);
 

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Uprobes on several places of one file with one link, which the kernel takes down at once: singly,
+ * each waits for a grace period of its own, tens of ms and on a loaded machine seconds. Linux 6.6;
+ * libbpf knows it from 1.3 on, later than the one of Debian 12, so it is asked for directly.
+ */
+#ifndef LOADER_UPROBES_H
+#define LOADER_UPROBES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Attach type of programs for it, BPF_TRACE_UPROBE_MULTI of the kernel's uapi. */
+#define UPROBES_ATTACH_TYPE 48
+
+/* Whether this kernel has it, found out by trying. */
+bool uprobes__supported(void);
+
+/*
+ * In every process that maps the file, which must be a regular one. Cookies may be NULL. A descriptor
+ * (closing it detaches) or a negative errno; then none is attached.
+ */
+int uprobes__attach(int program_fd, const char *path, const uint64_t *offsets,
+		    const uint64_t *cookies, size_t nr);
+
+#endif
