@@ -15,7 +15,7 @@
 #include "gpu_timing/cuda_types.h"
 
 #define MAX_CONTEXTS 64
-#define MAX_BRACKETS 16384
+#define MAX_BRACKETS 16384		/* numbers + 1 fit 16 bits */
 #define MAX_CONTEXT_BRACKETS 4096
 #define MAX_DEVICES 64
 #define FILL_BRACKETS 16

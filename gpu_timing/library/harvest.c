@@ -66,7 +66,8 @@ static enum launch_cause meaning(const struct bracket *b, CUresult r, bool *forg
 /* False: the oldest bracket is still under way, or there is none. */
 static bool take_oldest(struct stream *s, bool suspended)
 {
-	uint32_t *place = &s->pending[s->tail % STREAM_RING], bracket = load_acquire(place);
+	uint16_t *place = &s->pending[s->tail % STREAM_RING];
+	uint32_t bracket = load_acquire(place);
 	enum launch_cause cause = CAUSE_NONE;
 	CUresult r = CUDA_SUCCESS;
 	const struct context *c;
@@ -100,7 +101,7 @@ static bool take_oldest(struct stream *s, bool suspended)
 			cause = meaning(b, r, &forget);
 	}
 	report(b, cause, r, ms);
-	store_relaxed(place, 0u);
+	store_relaxed(place, (uint16_t)0);
 	s->tail++;
 	store_relaxed(&s->moved, load_relaxed(&s->seq));
 	context__give(bracket, forget);
@@ -143,11 +144,11 @@ uint64_t harvest__all(void)
 
 void harvest__give_up(struct stream *s, enum launch_cause cause, CUresult error)
 {
-	uint32_t *place, bracket;
+	uint16_t *place, bracket;
 
 	while (place = &s->pending[s->tail % STREAM_RING], bracket = load_acquire(place)) {
 		report(context__bracket(bracket), cause, error, 0);
-		store_relaxed(place, 0u);
+		store_relaxed(place, (uint16_t)0);
 		s->tail++;
 		context__give(bracket, true);
 		__atomic_sub_fetch(&s->outstanding, 1, __ATOMIC_RELEASE);

@@ -151,7 +151,7 @@ void stream__publish(struct stream *s, uint32_t bracket)
 {
 	uint32_t at = __atomic_fetch_add(&s->head, 1, __ATOMIC_RELAXED);
 
-	store_release(&s->pending[at % STREAM_RING], bracket);
+	store_release(&s->pending[at % STREAM_RING], (uint16_t)bracket);
 }
 
 void stream__retire_at(struct stream *s)

@@ -41,7 +41,7 @@ struct stream {
 	uint32_t lock;		/* of tail: tried, never waited for on the launch path */
 	uint32_t tail;
 	uint32_t head;
-	uint32_t pending[STREAM_RING];	/* number + 1 of a bracket; 0: not published yet */
+	uint16_t pending[STREAM_RING];	/* number + 1 of a bracket; 0: not published yet */
 } __attribute__((aligned(64)));
 
 struct stream_table {

@@ -114,7 +114,7 @@ class Run:
     serial = 0
 
     def __init__(self, command, *options, kind="simcuda", library=LIBRARY, timeout=120, env=None,
-                 trace=False, **variables):
+                 trace=False, preload=None, **variables):
         Run.serial += 1
         self.out = os.path.join(TMP, f"run{Run.serial}")
         self.truth_file = self.out + ".truth"
@@ -124,6 +124,8 @@ class Run:
         if trace:  # calls and sites in one file, so in their order
             variables["STANDIN_TRACE"] = self.trace_file
         env = dict(environment(kind, **variables), **(env or {}))
+        if preload:  # into the command, not into the collector
+            command = ["env", f"LD_PRELOAD={preload}", *command]
         self.process = subprocess.run(
             [collector(), "-l", library, "-o", self.out, *map(str, options), "--",
              *map(str, command)], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
