@@ -291,7 +291,9 @@ int library__attach(struct library *l, struct probes *probes)
 	}
 	if (err)
 		return err;
+	FAULT_POINT("sites-probed");
 	choose_site(l);
+	FAULT_POINT("site-chosen");
 	return 0;
 }
 
