@@ -221,8 +221,10 @@ def speed(path):
     for (name, how), values in sorted(wall.items()):
         plain = statistics.median(wall[(name, "plain")])
         mine = statistics.median(values)
+        pairs = sorted(m / p for m, p in zip(values, wall[(name, "plain")]))
         print(f"  {name:8} {how:10} {mine:9.3f} us (of {len(values)}: {min(values):.3f} to "
-              f"{max(values):.3f}), {mine / plain:.3f} x plain, {mine - plain:+.3f} us; the thread's "
+              f"{max(values):.3f}), {mine / plain:.3f} x plain (in pairs "
+              f"{pairs[0]:.2f}, {statistics.median(pairs):.2f}, {pairs[-1]:.2f}), {mine - plain:+.3f} us; the thread's "
               f"CPU {statistics.median(cpu[(name, how)]):.3f} us")
 
 

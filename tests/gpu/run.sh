@@ -181,7 +181,7 @@ if wants detach; then
 	log=$out/6-detach.txt
 	step 20 "$gpc" -d 2s --metric gpu -y -o folded/detach-gpu.folded -- ./product_rate 4 100
 	step 20 ./product_rate 4 100
-	step 40 "$gpc" -d 9s --metric gpu -y -o folded/detach-torch-gpu.folded -- python3 product_torch.py loop 12
+	step 60 "$gpc" -d 12s --metric gpu -y -o folded/detach-torch-gpu.folded -- python3 product_torch.py loop 14
 	step 40 python3 product_torch.py loop 6
 fi
 
