@@ -42,7 +42,7 @@ static enum profile_mark mark_of(uint32_t why)
 	}
 }
 
-static uint8_t unresolved_of(const struct resolved *r, uint64_t word)
+static uint8_t unresolved_of(const struct report_input *in, const struct resolved *r, uint64_t word)
 {
 	if (r->kind != RESOLVED_UNNAMED)
 		return PROFILE_RESOLVED;
@@ -53,7 +53,9 @@ static uint8_t unresolved_of(const struct resolved *r, uint64_t word)
 	case FRAME_KERNEL:
 		return PROFILE_KERNEL_HIDDEN;
 	default:
-		return PROFILE_NO_SYMBOL;
+		return files__fd(in->files, FRAME_FILE_ID(word)) < 0 &&
+		       FRAME_FILE_ID(word) != FILES_VDSO ? PROFILE_FILE_UNREADABLE :
+		       PROFILE_NO_SYMBOL;
 	}
 }
 
@@ -73,7 +75,7 @@ static int frame_of(struct report *r, uint64_t word, uint32_t *id, bool *any)
 		return profile__mark(r->profile, mark_of(FRAME_END_WHY(word)), res.module, id);
 	frame.kind = FRAME_KIND(word) == FRAME_KERNEL ? PROFILE_KERNEL : PROFILE_NATIVE;
 	frame.flags = res.guess ? PROFILE_GUESS : 0;
-	frame.unresolved = unresolved_of(&res, word);
+	frame.unresolved = unresolved_of(r->in, &res, word);
 	frame.name = res.name;
 	if (res.symbol && strcmp(res.symbol, res.name))
 		frame.raw = res.symbol;
@@ -123,7 +125,7 @@ static int gpu_frame(struct report *r, const struct tally_key *key, size_t *nr)
 	struct profile_frame frame = { .kind = PROFILE_GPU };
 
 	if (key->flags & TALLY_GRAPH) {
-		frame.name = "graph";
+		frame.name = "[graph]";
 	} else if (!*raw) {
 		frame.name = "[unknown kernel]";	/* names come through the library alone */
 	} else {

@@ -17,6 +17,7 @@ struct report_input {
 	const struct tally *tally;
 	const struct stacks *stacks;
 	const struct processes *processes;
+	const struct files *files;
 	const struct launches *launches;	/* NULL: none recorded */
 	struct symbols *symbols;	/* knows all files */
 	uint32_t library_file;		/* the timing library: its frames are cut; 0: none */

@@ -78,6 +78,7 @@ static int build_profile(struct session *s, struct symbols *symbols, struct prof
 		.tally = s->tally,
 		.stacks = s->stacks,
 		.processes = s->processes,
+		.files = s->files,
 		.launches = s->launches,
 		.symbols = symbols,
 		.library_file = library_file(s),
