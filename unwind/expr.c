@@ -24,6 +24,7 @@
 
 #define REG_PC 16
 #define MAX_STACK 4
+#define MAX_LEN 64	/* bytes; evaluated for every row, so a long one must not cost */
 
 static struct expr expr__add(struct expr a, int64_t v)
 {
@@ -74,6 +75,8 @@ static struct expr expr__reduce(struct cursor *c, struct expr *stack, unsigned i
 {
 	const struct expr other = { .kind = EXPR_OTHER };
 
+	if (cursor__left(c) > MAX_LEN)
+		return other;
 	while (c->at < c->end && !c->bad) {
 		uint8_t op = cursor__u8(c);
 		struct expr *top = nr ? &stack[nr - 1] : NULL;

@@ -7,11 +7,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define MAX_ENTRIES (1u << 22)	/* of an index: 64 MiB */
-#define MAX_SCAN (512ull << 20)	/* bytes of a section that are looked at */
+#define MAX_ENTRIES (1u << 21)	/* of an index: 32 MiB */
+#define MAX_SCAN (128ull << 20)	/* bytes of a section that are looked at */
 #define CHEAP_COUNT (512ull << 10)	/* .eh_frame up to this size is counted to check the table */
 #define LOOK_BACK 8		/* entries before the range that may reach into it */
-#define MAX_VISITS 16384	/* entries for one range: 4096 starts, and some that are empty */
+/* For one range: entries (4096 starts, and some that are empty) and bytes of instructions. */
+#define MAX_VISITS 16384
+#define MAX_WORK (4u << 20)
 
 /* Of the index; sorted by start, then by length, so that the longer of two equals comes last. */
 struct entry {
@@ -273,7 +275,7 @@ static int table__fde(struct fde_index *index, uint64_t i, uint64_t *start, stru
 
 static int table__each(struct fde_index *index, uint64_t lo, uint64_t hi, fde_fn fn, void *ctx)
 {
-	uint64_t above, start = 0, last = 0, i;
+	uint64_t above, start = 0, last = 0, work = 0, i;
 	struct fde fde;
 	int err;
 
@@ -281,7 +283,8 @@ static int table__each(struct fde_index *index, uint64_t lo, uint64_t hi, fde_fn
 	if (err)
 		return err;
 	i = above > LOOK_BACK ? above - LOOK_BACK : 0;
-	for (uint64_t visits = 0; i < index->table.nr && visits < MAX_VISITS; i++, visits++) {
+	for (uint64_t visits = 0; i < index->table.nr && visits < MAX_VISITS && work < MAX_WORK;
+	     i++, visits++) {
 		err = table__fde(index, i, &start, &fde);
 		if (err && err != -ENOENT)
 			return err;
@@ -290,11 +293,12 @@ static int table__each(struct fde_index *index, uint64_t lo, uint64_t hi, fde_fn
 		last = start;
 		if (start >= hi)
 			break;
-		if (!err && fde.end > lo) {
-			err = fn(ctx, &fde);
-			if (err)
-				return err;
-		}
+		if (err || fde.end <= lo)
+			continue;
+		work += fde.insns_len + fde.cie->insns_len;
+		err = fn(ctx, &fde);
+		if (err)
+			return err;
 	}
 	return 0;
 }
@@ -327,7 +331,7 @@ int fde_index__doubt(struct fde_index *index)
 static int scan__each(struct fde_index *index, uint64_t lo, uint64_t hi, fde_fn fn, void *ctx)
 {
 	size_t from = 0, to = index->nr, visits = 0;
-	uint64_t next;
+	uint64_t next, work = 0;
 	struct fde fde;
 	int err;
 
@@ -340,7 +344,8 @@ static int scan__each(struct fde_index *index, uint64_t lo, uint64_t hi, fde_fn 
 			to = mid;
 	}
 	from = from > LOOK_BACK ? from - LOOK_BACK : 0;
-	for (size_t i = from; i < index->nr && visits < MAX_VISITS; i++, visits++) {
+	for (size_t i = from; i < index->nr && visits < MAX_VISITS && work < MAX_WORK;
+	     i++, visits++) {
 		const struct entry *e = &index->entries[i];
 
 		if (e->start >= hi)
@@ -352,6 +357,7 @@ static int scan__each(struct fde_index *index, uint64_t lo, uint64_t hi, fde_fn 
 			return err;
 		if (err || fde.end <= lo || fde.start >= hi)
 			continue;	/* the file changed under us */
+		work += fde.insns_len + fde.cie->insns_len;
 		err = fn(ctx, &fde);
 		if (err)
 			return err;

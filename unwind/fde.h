@@ -61,8 +61,9 @@ typedef int (*fde_fn)(void *ctx, const struct fde *fde);
 
 /*
  * Calls `fn` for the entries that cover some of [lo, hi) (of 4 KiB at most), by ascending start;
- * entries that can't be parsed are left out. Returns 0, what fn returned, -EAGAIN if the table
- * turned out to lie (an index is used from now on: start over), -ENOMEM or what pread gave.
+ * entries that can't be parsed are left out, and so are those past a bound on work that no honest
+ * file comes near. Returns 0, what fn returned, -EAGAIN if the table turned out to lie (an index is
+ * used from now on: start over), -ENOMEM or what pread gave.
  */
 int fde_index__each(struct fde_index *index, uint64_t lo, uint64_t hi, fde_fn fn, void *ctx);
 

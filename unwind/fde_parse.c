@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define NR_CIES 8
-#define MAX_ENTRY (16u << 20)	/* bytes of one entry; the longest seen has 200 KB */
+#define MAX_ENTRY (1u << 20)	/* bytes of one entry; the longest seen, in librustc, has 34 KB */
 #define FIRST_READ 80		/* most entries are shorter */
 
 /* The bytes of an entry, as far as the parser holds them. */

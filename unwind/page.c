@@ -88,8 +88,12 @@ static int page__segment(struct page *page, struct unwind_file *file, uint64_t o
 	return err;
 }
 
+/* Linkers let two segments meet in a page, seldom three. */
+#define MAX_SEGMENTS 8
+
 int page__compile(struct page *page, struct unwind_file *file, uint64_t nr)
 {
+	unsigned int left = MAX_SEGMENTS;
 	uint64_t offset = nr << GPUCOLLECT_PAGE_SHIFT;
 	const struct elf_segment *seg;
 	size_t nr_segs;
@@ -99,11 +103,12 @@ int page__compile(struct page *page, struct unwind_file *file, uint64_t nr)
 	page->sigreturn = false;
 	memset(page->rule, 0xff, sizeof(page->rule));
 	seg = elf_view__segments(unwind_file__view(file), &nr_segs);
-	for (size_t i = 0; i < nr_segs && !err; i++) {
+	for (size_t i = 0; i < nr_segs && left && !err; i++) {
 		uint64_t end = seg[i].offset + seg[i].size, from, to;
 
 		if (!seg[i].executable || seg[i].offset >= offset + PAGE_BYTES || end <= offset)
 			continue;
+		left--;
 		from = seg[i].offset > offset ? seg[i].offset - offset : 0;
 		to = end - offset < PAGE_BYTES ? end - offset : PAGE_BYTES;
 		page->vaddr = seg[i].vaddr - seg[i].offset + offset;

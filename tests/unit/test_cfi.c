@@ -327,6 +327,21 @@ START_TEST(expressions_that_can_not_be_expressed)
 }
 END_TEST
 
+/* An expression is evaluated for each row: none may be long. */
+START_TEST(long_expressions_are_not_looked_at)
+{
+	char insns[80] = "\x0f\x40\x77\x10";		/* breg7 16, then nops: 64 bytes */
+	struct got got;
+
+	memset(insns + 4, 0x96, sizeof(insns) - 4);
+	got = run_cie(PLAIN, sizeof(PLAIN) - 1, insns, 66);
+	expect(&got, 0, START, cfa_rsp(16));
+	insns[1] = 0x41;
+	got = run_cie(PLAIN, sizeof(PLAIN) - 1, insns, 67);
+	expect_unknown(&got, 0, CFI_ODD_CFA_EXPRESSION);
+}
+END_TEST
+
 START_TEST(what_is_kept_for_callers_may_get_lost_alone)
 {
 	/* val_offset rbp, val_expression rbx breg7 8: frames go on without them */
@@ -470,7 +485,8 @@ UNIT_MAIN("cfi", no_instructions_leave_the_cie_rule, a_frame_is_set_up_and_torn_
 	  too_many_remembered_states_are_said_so, signed_and_extended_forms,
 	  registers_lost_kept_or_moved, undefined_return_address_is_the_root,
 	  other_registers_and_args_size_change_nothing, drap, sums_in_expressions, plt,
-	  expressions_that_can_not_be_expressed, what_is_kept_for_callers_may_get_lost_alone,
+	  expressions_that_can_not_be_expressed, long_expressions_are_not_looked_at,
+	  what_is_kept_for_callers_may_get_lost_alone,
 	  spelled_out_defaults, signal_frames, malformed_instructions,
 	  a_range_is_clipped_to_what_is_asked, factors_of_the_cie, cies_that_can_not_be_used,
 	  the_callers_error_comes_back)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# make fuzz                runs each fuzzer for FUZZ_SECONDS (60); needs clang with libFuzzer
+# make fuzz-build          only builds them
+# A corpus stays in build/fuzz/NAME.corpus; an input that fails is left beside it and ends the run.
+
+FUZZ_SECONDS ?= 60
+FUZZ_CFLAGS = -std=gnu11 -O1 -g -D_GNU_SOURCE -I. \
+	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
+FUZZ := $(patsubst tests/fuzz/%_fuzz.c,%,$(sort $(wildcard tests/fuzz/*_fuzz.c)))
+
+# A fuzzer holds the sources of its own stage and of loader/base/, nothing else.
+$(B)/fuzz/%_fuzz: tests/fuzz/%_fuzz.c
+	$(call say,FUZZ,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(FUZZ_CFLAGS) -o $@ $< $(wildcard $*/*.c loader/base/*.c) -liberty -lz
+$(foreach f,$(FUZZ),$(eval $(B)/fuzz/$(f)_fuzz: $(wildcard $(f)/*.[ch] loader/base/*.[ch] bpf/*.h)))
+$(B)/fuzz/unwind_seeds: tests/fuzz/unwind_seeds.c tests/unit/elf_maker.h
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -o $@ $<
+
+fuzz-build: $(FUZZ:%=$(B)/fuzz/%_fuzz) $(B)/fuzz/unwind_seeds
+
+fuzz: $(FUZZ:%=fuzz-%)
+fuzz-%: $(B)/fuzz/%_fuzz $(B)/fuzz/unwind_seeds
+	$(Q)mkdir -p $(B)/fuzz/$*.corpus
+	$(Q)$(if $(filter unwind,$*),$(B)/fuzz/unwind_seeds $(B)/fuzz/unwind.corpus)
+	$(Q)$< -max_total_time=$(FUZZ_SECONDS) -max_len=40000 -timeout=10 -rss_limit_mb=1024 \
+		-artifact_prefix=$(B)/fuzz/$*- $(B)/fuzz/$*.corpus
+
+.PHONY: fuzz fuzz-build
