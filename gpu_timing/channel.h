@@ -346,7 +346,7 @@ struct channel_name {
 	char text[];
 };
 
-/* Once for each device, before its first RESULT with a time. */
+/* At least once for each device, before its first RESULT with a time. */
 struct channel_device {
 	struct channel_head head;
 	__s32 device;

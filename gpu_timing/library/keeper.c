@@ -11,6 +11,7 @@
 
 #include "gpu_timing/library/harvest.h"
 #include "gpu_timing/library/library.h"
+#include "gpu_timing/library/segment.h"
 #include "gpu_timing/library/slot.h"
 
 #define MS 1000000ull
@@ -23,7 +24,9 @@
 #define EXIT_WAIT_NS (100 * MS)
 #define STOP_WAIT_NS (200 * MS)
 #define QUIET_WAIT_NS (1000 * MS)
+#define RELEASE_WAIT_NS (2000 * MS)
 #define STACK_SIZE (256u << 10)
+#define LARGE_STACK_SIZE (4u << 20)
 
 enum go { WAIT = 0, GO = 1, DROP = 2 };
 
@@ -89,6 +92,7 @@ static void retire(enum channel_reason reason)
 	slot__restore();
 	store_relaxed(&lib.segment->reason, (uint32_t)reason);
 	store_release(&lib.segment->state, CHANNEL_PASSIVE);
+	segment__release(lib.segment, reason == REASON_STOPPED ? RELEASE_WAIT_NS : 0);
 }
 
 void harvest__at_exit(void)
@@ -213,6 +217,11 @@ int harvest__start(void)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&thread, &attr, keep, NULL);
+	if (err == EINVAL) {
+		/* The program's thread-local data alone are larger than such a stack. */
+		pthread_attr_setstacksize(&attr, LARGE_STACK_SIZE);
+		err = pthread_create(&thread, &attr, keep, NULL);
+	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	return -err;

@@ -8,12 +8,16 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gpu_timing/library/library.h"
 
 #define RING_MASK ((uint64_t)CHANNEL_RING_SIZE - 1)
 #define FAR_DESCRIPTOR 500
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008u
+#endif
 
 /* Programs count on getting the lowest free numbers in the order in which they open things. */
 static int move_away(int fd)
@@ -33,11 +37,21 @@ static int move_away(int fd)
 	return far;
 }
 
+/* Since Linux 6.3 a system may insist on memory that can't be executed; before, it is no flag. */
+static int make_memfd(void)
+{
+	const unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	int fd = (int)syscall(SYS_memfd_create, "gpucollect", flags | MFD_NOEXEC_SEAL);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = (int)syscall(SYS_memfd_create, "gpucollect", flags);
+	return fd;
+}
+
 int segment__create(struct channel_segment **segment)
 {
-	int fd = (int)syscall(SYS_memfd_create, "gpucollect", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct channel_segment *seg;
-	int err;
+	int fd = make_memfd(), err;
 
 	if (fd < 0)
 		return -errno;
@@ -61,6 +75,16 @@ int segment__create(struct channel_segment **segment)
 fail:
 	close(fd);
 	return err;
+}
+
+void segment__release(struct channel_segment *seg, uint64_t wait)
+{
+	uint64_t deadline = clock__ns() + wait;
+	struct timespec t = { .tv_nsec = 5000000 };
+
+	while (load_acquire(&seg->tail) != load_relaxed(&seg->head) && clock__ns() < deadline)
+		nanosleep(&t, NULL);
+	madvise(seg->ring, CHANNEL_RING_SIZE, MADV_REMOVE);
 }
 
 void segment__publish(struct channel_segment *seg, enum channel_state state)

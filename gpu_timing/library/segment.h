@@ -18,6 +18,9 @@ struct thread;
 int segment__create(struct channel_segment **segment);
 void segment__publish(struct channel_segment *segment, enum channel_state state);
 
+/* At the end: gives the ring's memory back once it has been read, at latest after `wait` ns. */
+void segment__release(struct channel_segment *segment, uint64_t wait);
+
 /*
  * Copies a record into the ring: `fixed` bytes at `record`, whose head is filled in, then `len` at
  * `text`. -ENOSPC: full. Many may call it at once, in any thread, also from signal handlers.

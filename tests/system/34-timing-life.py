@@ -84,6 +84,10 @@ class Target:
                 names.append(f.read().strip())
         return names
 
+    def shared_kib(self):
+        with open(f"/proc/{self.pid}/status", encoding="utf-8") as f:
+            return int(re.search(r"RssShmem:\s+(\d+)", f.read()).group(1))
+
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
@@ -191,6 +195,7 @@ def stopped(kind, options=(), holds="driver"):
     checks(wait_for(lambda: "gpucollect" not in target.threads(), 5), where, "thread gone")
     checks.equal(set(target.slots().values()), {holds}, where, "slots")
     checks.equal(target.descriptors(), before, where, "descriptors")
+    checks(target.shared_kib() < 200, where, "the ring's memory", target.shared_kib())
     process.wait(timeout=60)
     checks.equal(process.returncode, 0, where, "status")
     checks.equal(said(base), "accepted 800, wrong 0\n", where, "output")

@@ -65,6 +65,25 @@ for kind in ("simcuda", "simcuda-relro", "simcuda-old", "simcuda-high"):
     checks(run.channel.slots & 0x1ffe == 0x1ffe and bin(run.channel.slots).count("1") >= 25, kind,
            f"slots {run.channel.slots:x}")
 
+# A driver of before 12.3: no names, no cheap question about events, no libraries.
+old = os.path.join(timing.TMP, "old")
+os.makedirs(old, exist_ok=True)
+with open(os.path.join(timing.B, "simcuda/libcuda.so.1"), "rb") as f:
+    image = f.read()
+for name in (b"cuEventElapsedTime_v2", b"cuFuncGetName", b"cuKernelGetName", b"cuLibraryUnload",
+             b"cuKernelGetFunction"):
+    checks(b"\0" + name + b"\0" in image, "old driver: has", name)
+    image = image.replace(b"\0" + name + b"\0", b"\0xx" + name[2:] + b"\0")
+with open(os.path.join(old, "libcuda.so.1"), "wb") as f:
+    f.write(image)
+run = Run(case("launches", 300, 20000), env={"LD_LIBRARY_PATH": old})
+timing.account(checks, run.channel, "old driver")
+checks.equal((run.status, run.stdout), (0, "launched 300, last error 0\n"), "old driver")
+checks.equal(run.channel.by_cause(), {timing.NONE: 300}, "old driver: timed")
+checks.equal({r.load for r in run.channel.results}, {timing.UNKNOWN}, "old driver: load")
+checks(all(abs(r.duration - 20000) < 2 for r in run.channel.results), "old driver: times")
+checks.equal([n[1:] for n in run.channel.names.values()], [(2, "")], "old driver: names")
+
 # Only counted: neither a probe nor a time.
 run = Run(program("gpu_hazards", "steady", 300, 3), "-s", 0)
 counts = run.channel

@@ -16,6 +16,14 @@ void thread__count_shared(size_t offset)
 	ck_assert_uint_lt(offset, sizeof(struct channel_thread));
 }
 
+uint64_t clock__ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
 #define PRODUCERS 4
 #define RECORDS 60000		/* of each: several times the ring in all */
 #define MAX_TEXT 1500
@@ -229,6 +237,40 @@ START_TEST(the_segment_is_sealed_and_out_of_the_way)
 }
 END_TEST
 
+static uint64_t pages(int fd)
+{
+	struct stat st;
+
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	return (uint64_t)st.st_blocks * 512;
+}
+
+START_TEST(the_ring_is_given_back_when_it_was_read)
+{
+	static const struct channel_handler handler = { .result = count_result };
+	struct channel_result result = { .launches = 1, .weight = 1 };
+	uint64_t begun = clock__ns();
+	int fd = segment__create(&segment);
+
+	segment__publish(segment, CHANNEL_ARMED);
+	lib.segment = segment;
+	ck_assert_int_eq(channel__open(fd, &channel), 0);
+	for (uint64_t i = 1; i < 100000; i++) {
+		result.launch = i;
+		segment__result(NULL, &result);
+	}
+	ck_assert_uint_gt(pages(fd), 100000 * sizeof(result) / 2);
+	/* not read: only after the wait */
+	segment__release(segment, 50000000);
+	ck_assert_uint_ge(clock__ns() - begun, 50000000);
+	ck_assert_uint_lt(pages(fd), 1 << 20);
+	/* what was not read is lost, and the reader none the worse for it */
+	ck_assert_int_eq(channel__poll(channel, &handler, NULL, 10), 0);
+	ck_assert_uint_gt(channel__stalled(channel), 0);
+	channel__close(channel);
+}
+END_TEST
+
 START_TEST(few_descriptors_are_enough)
 {
 	struct rlimit limit = { 64, 64 };
@@ -242,4 +284,5 @@ UNIT_MAIN("channel_ring", many_producers_lose_nothing_and_keep_their_order,
 	  a_full_ring_refuses_and_counts, the_largest_name_fits_at_every_place,
 	  nonsense_in_the_tail_is_a_full_ring,
 	  a_record_under_way_stops_the_reader_and_nothing_else,
-	  the_segment_is_sealed_and_out_of_the_way, few_descriptors_are_enough)
+	  the_segment_is_sealed_and_out_of_the_way,
+	  the_ring_is_given_back_when_it_was_read, few_descriptors_are_enough)
