@@ -106,7 +106,8 @@ $(B)/tests/test_%: tests/unit/test_%.c $(filter-out $(B)/obj/loader/main.o,$(OBJ
 		$(EXTRA_LDFLAGS)
 unit-tests: $(UNIT_BIN)
 
--include $(wildcard tests/simcuda/simcuda.mk tests/cases/cases.mk tests/tests.mk scripts/scripts.mk)
+-include $(wildcard tests/simcuda/simcuda.mk tests/cases/cases.mk tests/programs/programs.mk \
+	tests/bpf/bpf.mk tests/tests.mk scripts/scripts.mk)
 
 install: all
 	install -d -m 0755 $(DESTDIR)$(PREFIX)/bin
