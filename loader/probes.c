@@ -198,6 +198,10 @@ void probes__free(struct probes *p)
 		bpf_link__destroy(p->link[i]);
 		FAULT_POINT("probe-detached");
 	}
+	for (i = 0; i < p->nr_multi; i++) {
+		close(p->multi_fd[i]);
+		FAULT_POINT("probe-detached");
+	}
 	ring_buffer__free(p->ring);
 	unmap(p->maps.rows, sizeof(struct unwind_row) * GPUCOLLECT_MAX_ROWS);
 	unmap(p->maps.rules, sizeof(struct unwind_rule) * GPUCOLLECT_MAX_RULES);
