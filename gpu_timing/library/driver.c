@@ -140,7 +140,7 @@ enum channel_reason driver__find(struct driver *d, const void *caller)
 	const char *path;
 	void *known;
 
-	if (maps__each(count_drivers, &c))
+	if (own_maps__each(count_drivers, &c))
 		return REASON_NO_DRIVER;
 	if (c.several)
 		return REASON_TWO_DRIVERS;

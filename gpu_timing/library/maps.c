@@ -33,7 +33,7 @@ static bool number(char **at, unsigned int base, char end, uint64_t *value)
 	return true;
 }
 
-bool maps__parse(char *line, struct map *map)
+bool own_maps__parse(char *line, struct map *map)
 {
 	uint64_t major, minor, offset;
 	char *p = line;
@@ -52,7 +52,7 @@ bool maps__parse(char *line, struct map *map)
 	return map->start < map->end;
 }
 
-int maps__each(bool (*fn)(const struct map *map, void *ctx), void *ctx)
+int own_maps__each(bool (*fn)(const struct map *map, void *ctx), void *ctx)
 {
 	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), err = 0;
 	char line[LINE_ROOM], buf[4096];
@@ -85,7 +85,7 @@ int maps__each(bool (*fn)(const struct map *map, void *ctx), void *ctx)
 			}
 			line[len] = '\0';
 			len = 0;
-			if (maps__parse(line, &map))
+			if (own_maps__parse(line, &map))
 				more = fn(&map, ctx);
 		}
 	}

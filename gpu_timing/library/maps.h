@@ -16,8 +16,8 @@ struct map {
 };
 
 /* Calls fn for each mapping until it returns false. 0 or negative errno. */
-int maps__each(bool (*fn)(const struct map *map, void *ctx), void *ctx);
+int own_maps__each(bool (*fn)(const struct map *map, void *ctx), void *ctx);
 /* One line, which is changed; false: not a mapping. For tests. */
-bool maps__parse(char *line, struct map *map);
+bool own_maps__parse(char *line, struct map *map);
 
 #endif

@@ -113,7 +113,7 @@ static enum channel_reason look_at_pages(uint32_t *detail)
 {
 	struct place p = { 0 };
 
-	if (maps__each(find_code, &p) || !p.inode || maps__each(find_pages, &p))
+	if (own_maps__each(find_code, &p) || !p.inode || own_maps__each(find_pages, &p))
 		return REASON_NO_DRIVER;
 	for (uint32_t i = 1; i < NR_CHANNEL_SLOTS; i++) {
 		*detail = i;

@@ -10,7 +10,7 @@ static bool parse(const char *text, struct map *map)
 	static char line[2000];
 
 	snprintf(line, sizeof(line), "%s", text);
-	return maps__parse(line, map);
+	return own_maps__parse(line, map);
 }
 
 START_TEST(lines_of_the_kernel_are_understood)
@@ -86,7 +86,7 @@ static bool stop_at_first(const struct map *map, void *ctx)
 
 START_TEST(our_own_are_found)
 {
-	struct found f = { .code = (uint64_t)maps__each, .stack = (uint64_t)&f };
+	struct found f = { .code = (uint64_t)own_maps__each, .stack = (uint64_t)&f };
 	int calls = 0;
 
 	/* enough of them that lines are cut by the end of a read */
@@ -96,10 +96,10 @@ START_TEST(our_own_are_found)
 
 		ck_assert_ptr_ne(p, MAP_FAILED);
 	}
-	ck_assert_int_eq(maps__each(look, &f), 0);
+	ck_assert_int_eq(own_maps__each(look, &f), 0);
 	ck_assert(f.seen_code && f.seen_stack);
 	ck_assert_uint_gt(f.mappings, 500);
-	ck_assert_int_eq(maps__each(stop_at_first, &calls), 0);
+	ck_assert_int_eq(own_maps__each(stop_at_first, &calls), 0);
 	ck_assert_int_eq(calls, 1);
 }
 END_TEST
