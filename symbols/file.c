@@ -175,8 +175,12 @@ static int find_in(struct symbol_file *f, int table, enum table_part part, uint6
 		t->count = 0;
 		return -ENOENT;
 	}
-	return err ? err :
-		     symbol_table__find(t, &f->image, &f->code, part, address, &f->name, out);
+	if (!err)
+		err = symbol_table__find(t, &f->image, &f->code, part, address, &f->name, out);
+	if (!err && part == TABLE_LABELS &&
+	    symbol_table__separates(&f->tables[!table], out->address, address))
+		return -ENOENT;
+	return err;
 }
 
 static int find_plt(struct symbol_file *f, uint64_t address, struct symbol *out)

@@ -134,16 +134,8 @@ static uint64_t walk_below(struct walk *w, struct demangle_component *dc, int de
 	case DEMANGLE_COMPONENT_DEFAULT_ARG:
 		return walk_edge(w, &dc->u.s_unary_num.sub, depth, NULL);
 	case DEMANGLE_COMPONENT_LOCAL_NAME:
-		*left = bare_name(*left);
+		/* the qualifiers of a lambda's operator() stand here, its parameters outside */
 		*right = bare_name(*right);
-		break;
-	case DEMANGLE_COMPONENT_THUNK:
-	case DEMANGLE_COMPONENT_VIRTUAL_THUNK:
-	case DEMANGLE_COMPONENT_COVARIANT_THUNK:
-	case DEMANGLE_COMPONENT_TRANSACTION_CLONE:
-	case DEMANGLE_COMPONENT_NONTRANSACTION_CLONE:
-	case DEMANGLE_COMPONENT_HIDDEN_ALIAS:
-		*left = bare_name(*left);
 		break;
 	case DEMANGLE_COMPONENT_TEMPLATE:
 		/* the type of a conversion operator is written in terms of its own arguments */

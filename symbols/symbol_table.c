@@ -238,14 +238,15 @@ static const struct table_entry *innermost(const struct symbol_table *t, enum ta
 static const struct table_entry *nearest_label(const struct symbol_table *t,
 					       const struct elf_ranges *code, uint64_t address)
 {
-	const struct elf_range *range = range_of(code, address);
 	size_t i = count_up_to(t, address);
+	const struct elf_range *range;
 	uint64_t start;
 
-	if (!range || i == 0)
+	if (i == 0)
 		return NULL;
 	start = entry_start(&t->entries[i - 1]);
-	if (start < range->start || innermost(t, TABLE_SIZED, start))
+	range = range_of(code, start);
+	if (!range || address >= range->end || innermost(t, TABLE_SIZED, start))
 		return NULL;
 	for (; i > 0 && entry_start(&t->entries[i - 1]) == start; i--)
 		if (in_part(&t->entries[i - 1], TABLE_LABELS))
@@ -350,6 +351,14 @@ int symbol_table__find(struct symbol_table *t, const struct elf_image *image,
 			chosen->key & RANK_IFUNC ? SYMBOL_IFUNC : SYMBOL_FUNCTION,
 	};
 	return 0;
+}
+
+bool symbol_table__separates(const struct symbol_table *t, uint64_t start, uint64_t address)
+{
+	size_t below = count_up_to(t, address);
+
+	return (below && entry_start(&t->entries[below - 1]) > start) ||
+	       innermost(t, TABLE_SIZED, start);
 }
 
 int symbol_table__name(const struct symbol_table *t, const struct elf_image *image, uint64_t index,

@@ -50,6 +50,9 @@ int symbol_table__find(struct symbol_table *t, const struct elf_image *image,
 		       const struct elf_ranges *code, enum table_part part, uint64_t address,
 		       struct elf_name *name, struct symbol *out);
 
+/* Whether a label at `start` can't reach `address`: the symbols of this (indexed) table lie between. */
+bool symbol_table__separates(const struct symbol_table *t, uint64_t start, uint64_t address);
+
 /* The name of symbol number `index`: as elf_image__string. */
 int symbol_table__name(const struct symbol_table *t, const struct elf_image *image, uint64_t index,
 		       struct elf_name *name);

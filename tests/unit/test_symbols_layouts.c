@@ -99,9 +99,47 @@ static void check_place(struct symbol_file *f, const char *layout, const struct 
 	ck_assert_int_eq(s.kind == SYMBOL_PLT, p->kind == 'P' || p->kind == 'I');
 }
 
+/* Exported names are left, local ones are not. */
+static void check_stripped(const struct layout *l, const struct place *places, int nr, bool dynamic)
+{
+	char path[512];
+	struct symbol_file *f;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/stripped", places_dir);
+	ck_assert_int_eq(places__sh("strip -o %s %s", path, places[0].path), 0);
+	f = places__open(path, &fd);
+	for (int i = 0; i < nr; i++)
+		check_place(f, l->name, &places[i], dynamic && places[i].kind != 'L');
+	symbol_file__free(f);
+	close(fd);
+}
+
+/* The dynamic segment leads to the exported names; slots can't be told from other code. */
+static void check_without_headers(const struct layout *l, const struct place *places, int nr,
+				  bool dynamic)
+{
+	struct symbol_file *f;
+	Elf64_Ehdr h;
+	int fd;
+
+	fd = open(places[0].path, O_RDWR);
+	ck_assert_int_eq(pread(fd, &h, sizeof(h), 0), sizeof(h));
+	h.e_shoff = 0;
+	h.e_shnum = h.e_shstrndx = 0;
+	ck_assert_int_eq(pwrite(fd, &h, sizeof(h), 0), sizeof(h));
+	close(fd);
+	f = places__open(places[0].path, &fd);
+	for (int i = 0; i < nr; i++)
+		check_place(f, l->name, &places[i], dynamic && places[i].kind == 'E');
+	symbol_file__free(f);
+	close(fd);
+}
+
 START_TEST(every_layout)
 {
 	const struct layout *l = &layouts[_i];
+	bool dynamic = !strstr(l->flags, "-static");
 	struct place places[16];
 	struct symbol_file *f;
 	int nr, fd;
@@ -122,62 +160,8 @@ START_TEST(every_layout)
 		check_place(f, l->name, &places[i], true);
 	symbol_file__free(f);
 	close(fd);
-	places__remove_dir();
-}
-END_TEST
-
-/* Exported names are left, local ones are not. */
-START_TEST(every_layout_stripped)
-{
-	const struct layout *l = &layouts[_i];
-	bool dynamic = !strstr(l->flags, "-static");
-	struct place places[16];
-	struct symbol_file *f;
-	int nr, fd;
-
-	places__make_dir();
-	if (!build_and_run(l)) {
-		places__remove_dir();
-		return;
-	}
-	nr = places__read(places, 16);
-	ck_assert_int_eq(places__sh("strip %s", places[0].path), 0);
-	f = places__open(places[0].path, &fd);
-	for (int i = 0; i < nr; i++)
-		check_place(f, l->name, &places[i], dynamic && places[i].kind != 'L');
-	symbol_file__free(f);
-	close(fd);
-	places__remove_dir();
-}
-END_TEST
-
-/* The dynamic segment leads to the exported names; slots can't be told from other code. */
-START_TEST(every_layout_without_section_headers)
-{
-	const struct layout *l = &layouts[_i];
-	bool dynamic = !strstr(l->flags, "-static");
-	struct place places[16];
-	struct symbol_file *f;
-	Elf64_Ehdr h;
-	int nr, fd;
-
-	places__make_dir();
-	if (!build_and_run(l)) {
-		places__remove_dir();
-		return;
-	}
-	nr = places__read(places, 16);
-	fd = open(places[0].path, O_RDWR);
-	ck_assert_int_eq(pread(fd, &h, sizeof(h), 0), sizeof(h));
-	h.e_shoff = 0;
-	h.e_shnum = h.e_shstrndx = 0;
-	ck_assert_int_eq(pwrite(fd, &h, sizeof(h), 0), sizeof(h));
-	close(fd);
-	f = places__open(places[0].path, &fd);
-	for (int i = 0; i < nr; i++)
-		check_place(f, l->name, &places[i], dynamic && places[i].kind == 'E');
-	symbol_file__free(f);
-	close(fd);
+	check_stripped(l, places, nr, dynamic);
+	check_without_headers(l, places, nr, dynamic);
 	places__remove_dir();
 }
 END_TEST
@@ -191,8 +175,6 @@ int main(void)
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, every_layout, 0, NR_LAYOUTS);
-	tcase_add_loop_test(tc, every_layout_stripped, 0, NR_LAYOUTS);
-	tcase_add_loop_test(tc, every_layout_without_section_headers, 0, NR_LAYOUTS);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

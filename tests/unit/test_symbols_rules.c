@@ -240,11 +240,21 @@ START_TEST(a_symbol_without_name_still_stands_for_its_code)
 		LABEL("label", 0x10), FUNC("", 0x20, 0x10), FUNC("", 0x40, 0x10),
 		FUNC("named", 0x40, 0x10),
 	};
+	static const struct test_symbol dynamic[] = { LABEL("far_label", 0x18) };
 	struct symbol_file *f = file_of(ARRAY(symbols));
+	struct test_elf e;
 
 	expect(f, TEXT + 0x10, "label");
 	expect(f, TEXT + 0x20, NULL);
 	expect(f, TEXT + 0x40, "named");
+	symbol_file__free(f);
+	/* for the other table, too */
+	e = test_elf__new(ARRAY(symbols), ARRAY(dynamic));
+	f = open_elf(&e);
+	expect(f, TEXT + 0x1f, "far_label");
+	expect(f, TEXT + 0x20, NULL);
+	expect(f, TEXT + 0x2f, NULL);
+	expect(f, TEXT + 0x30, NULL);
 	symbol_file__free(f);
 }
 END_TEST
@@ -290,6 +300,12 @@ START_TEST(dynamic_symbols_fill_the_holes_only)
 	static const struct test_symbol dynamic[] = {
 		FUNC("dyn_a", 0x10, 0x10), FUNC("dyn_b", 0x38, 0x10), FUNC("dyn_c", 0x50, 0x10),
 	};
+	static const struct test_symbol labels[] = {
+		LABEL("label_a", 0x10), LABEL("label_b", 0x44), LABEL("label_c", 0x60),
+	};
+	static const struct test_symbol functions[] = {
+		FUNC("dyn_a", 0x20, 0x10), FUNC("dyn_b", 0x40, 0x10),
+	};
 	struct test_elf e = test_elf__new(ARRAY(symbols), ARRAY(dynamic)), only;
 	struct symbol_file *f = open_elf(&e);
 
@@ -297,6 +313,17 @@ START_TEST(dynamic_symbols_fill_the_holes_only)
 	expect(f, TEXT + 0x30, "label");
 	expect(f, TEXT + 0x38, "dyn_b");	/* surer than a label */
 	expect(f, TEXT + 0x50, "dyn_c");
+	symbol_file__free(f);
+
+	/* a label of one table ends where a symbol of the other begins, or around it ends */
+	e = test_elf__new(ARRAY(labels), ARRAY(functions));
+	f = open_elf(&e);
+	expect(f, TEXT + 0x1f, "label_a");
+	expect(f, TEXT + 0x20, "dyn_a");
+	expect(f, TEXT + 0x30, NULL);
+	expect(f, TEXT + 0x41, "dyn_b");
+	expect(f, TEXT + 0x50, NULL);
+	expect(f, TEXT + 0x60, "label_c");
 	symbol_file__free(f);
 
 	only = test_elf__new(NULL, 0, ARRAY(dynamic));
