@@ -118,8 +118,10 @@ class Checks:
     def __init__(self):
         self.failures = 0
 
-    def __call__(self, good, text):
+    def __call__(self, good, text, detail=""):
         print("ok   " if good else "WRONG", text, flush=True)
+        if not good and detail:
+            print(f"      | {detail}")
         self.failures += not good
         return good
 
