@@ -7,6 +7,10 @@
 #include "gpu_timing/library/launch.h"
 #include "gpu_timing/library/library.h"
 
+#define BEING_FREED 0xffffffffu	/* no thread's id */
+#define RECLAIM_AT_ONCE 32
+#define TRY_AGAIN_NS 100000000ull
+
 __thread struct thread *thread_self __attribute__((visibility("hidden")));
 
 void thread__init(void)
@@ -58,46 +62,80 @@ static struct thread *take_free(uint32_t tid)
 	return NULL;
 }
 
+/* Takes the element back if its thread is gone. Anybody may try at the same time. */
+static bool reclaim(struct thread *t, pid_t pid)
+{
+	uint32_t tid = load_acquire(&t->tid);
+
+	if (!tid || tid == BEING_FREED || !syscall(SYS_tgkill, pid, tid, 0) || errno != ESRCH ||
+	    !__atomic_compare_exchange_n(&t->tid, &tid, BEING_FREED, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return false;
+	if (t->frame)
+		launch__abandon(t);
+	store_relaxed(&t->counters->in_use, 0u);
+	store_release(&t->tid, 0u);
+	__atomic_add_fetch(&lib.memory->threads.free, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* tgkill is a call that a filter may forbid, so it is made only where it is needed. */
+static bool reclaim_some(uint32_t nr)
+{
+	struct thread_table *table = &lib.memory->threads;
+	pid_t pid = getpid();
+	bool found = false;
+
+	if (load_relaxed(&lib.segment->confined))
+		return false;
+	while (nr--) {
+		uint32_t at = __atomic_fetch_add(&table->looked_at, 1, __ATOMIC_RELAXED);
+
+		found |= reclaim(&table->threads[1 + at % (CHANNEL_THREADS - 1)], pid);
+	}
+	return found;
+}
+
+/* None is free: look for dead ones, but not at every launch if there are none. */
+static void reclaim_now(void)
+{
+	struct thread_table *table = &lib.memory->threads;
+	uint64_t now = clock__ns();
+
+	if (now < load_relaxed(&table->try_again))
+		return;
+	for (uint32_t i = 0; i < CHANNEL_THREADS; i += RECLAIM_AT_ONCE)
+		if (reclaim_some(RECLAIM_AT_ONCE))
+			return;
+	store_relaxed(&table->try_again, now + TRY_AGAIN_NS);
+}
+
+void thread__reclaim(void)
+{
+	if (load_relaxed(&lib.memory->threads.free) <= CHANNEL_THREADS / 4)
+		reclaim_some(CHANNEL_THREADS - 1);
+}
+
 struct thread *thread__find(void)
 {
-	int saved = errno;
+	struct thread_table *table = &lib.memory->threads;
 	struct thread *t = NULL;
+	int saved = errno;
 
+	if (!load_relaxed(&table->free))
+		reclaim_now();
 	/* The shared count takes those that come while all are taken. */
-	if (load_relaxed(&lib.memory->threads.free))
+	if (load_relaxed(&table->free))
 		t = take_free((uint32_t)syscall(SYS_gettid));
 	if (t && thread_self) {
 		/* A signal handler launched meanwhile and found its own. */
 		store_release(&t->tid, 0u);
-		__atomic_add_fetch(&lib.memory->threads.free, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&table->free, 1, __ATOMIC_RELAXED);
 		t = thread_self;
 	}
 	thread_self = t;
 	errno = saved;
 	return t;
-}
-
-void thread__reclaim(void)
-{
-	struct thread_table *table = &lib.memory->threads;
-	pid_t pid = getpid();
-
-	/* tgkill is a call that a filter may forbid, so it is made only where it is needed. */
-	if (load_relaxed(&table->free) > CHANNEL_THREADS / 4 ||
-	    load_relaxed(&lib.segment->confined))
-		return;
-	for (uint32_t i = 1; i < CHANNEL_THREADS; i++) {
-		struct thread *t = &table->threads[i];
-		uint32_t tid = load_acquire(&t->tid);
-
-		if (!tid || !syscall(SYS_tgkill, pid, tid, 0) || errno != ESRCH)
-			continue;
-		if (t->frame)
-			launch__abandon(t);
-		store_relaxed(&t->counters->in_use, 0u);
-		store_release(&t->tid, 0u);
-		__atomic_add_fetch(&table->free, 1, __ATOMIC_RELAXED);
-	}
 }
 
 void thread__count_shared(size_t offset)

@@ -35,13 +35,15 @@ struct thread {
 struct thread_table {
 	uint32_t free;			/* about how many elements are free */
 	uint32_t hint;			/* where to look first */
+	uint32_t looked_at;		/* for dead threads */
+	uint64_t try_again;		/* CLOCK_MONOTONIC ns: not before, all were alive */
 	struct thread threads[CHANNEL_THREADS];	/* the first isn't used */
 };
 
 extern __thread struct thread *thread_self __attribute__((visibility("hidden")));
 
 void thread__init(void);
-/* Finds an element for the calling thread; NULL: none is free. Makes one system call. */
+/* Finds an element for the calling thread; NULL: none is free. Makes system calls. */
 struct thread *thread__find(void);
 /* Takes elements of dead threads back, if few are free. Only the library's own thread calls it. */
 void thread__reclaim(void);
