@@ -51,7 +51,7 @@ int gpucollect_sample(struct bpf_perf_event_data *ctx)
 	if (!user)
 		sample.kernel = kernel_stack(ctx, s);
 	in_syscall = !user && (long)regs->orig_ax >= 0 && behind_syscall(regs->ip);
-	in_trap = !user && (long)regs->orig_ax < 0 && behind_breakpoint(regs);
+	in_trap = !user && (long)regs->orig_ax < 0 && behind_breakpoint(task, regs);
 	if (task->flags & 0x00200000 /* PF_KTHREAD, 2.6.27 to now */) {
 		words__start(s);
 		word__add(s, FRAME_MAKE_END(END_KERNEL_THREAD, 0));

@@ -363,12 +363,15 @@ static ALWAYS_INLINE void regs__load(struct unwind_regs *to, const struct pt_reg
  * yet, so that the rule of the byte itself holds. Soon the kernel sets pc to the probe, which shows as
  * the breakpoint, or as the call that it may become; what lies before that may be padding of 0xcc.
  * At last the instruction has been emulated and pc is behind it rightly: a push %rbp has left its mark.
+ * A thread that never met a probe, and faults at the start of a function, has such padding there, too.
  */
-static ALWAYS_INLINE bool behind_breakpoint(const struct pt_regs *regs)
+static ALWAYS_INLINE bool behind_breakpoint(struct task_struct *task, const struct pt_regs *regs)
 {
 	__u8 code[2] = {};
 	__u64 top = 0;
 
+	if (!bpf_core_field_exists(task->utask) || !task->utask)
+		return false;
 	if (bpf_probe_read_user(code, sizeof(code), (void *)(regs->ip - 1)) || code[0] != 0xcc ||
 	    code[1] == 0xcc || code[1] == 0xe8)
 		return false;
