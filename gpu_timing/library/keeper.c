@@ -187,8 +187,10 @@ static void *keep(void *arg)
 		}
 		/* No call into the driver before the program itself has launched. */
 		if (load_acquire(&lib.segment->state) == CHANNEL_RUNNING && !quiet()) {
-			if (!relaxed)
+			if (!relaxed) {
 				lib.driver.exchange_mode(&mode);
+				segment__populate(lib.segment);
+			}
 			relaxed = true;
 			left = harvest__all();
 			tick = next_tick(tick, before, left);

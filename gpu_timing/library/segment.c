@@ -77,6 +77,15 @@ fail:
 	return err;
 }
 
+void segment__populate(struct channel_segment *seg)
+{
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+	/* Before Linux 5.14 pages come as they are needed. */
+	madvise(seg->ring, CHANNEL_RING_SIZE, MADV_POPULATE_WRITE);
+}
+
 void segment__release(struct channel_segment *seg, uint64_t wait)
 {
 	uint64_t deadline = clock__ns() + wait;

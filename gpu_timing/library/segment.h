@@ -18,6 +18,8 @@ struct thread;
 int segment__create(struct channel_segment **segment);
 void segment__publish(struct channel_segment *segment, enum channel_state state);
 
+/* Makes the ring's pages, so that no launching thread has to. */
+void segment__populate(struct channel_segment *segment);
 /* At the end: gives the ring's memory back once it has been read, at latest after `wait` ns. */
 void segment__release(struct channel_segment *segment, uint64_t wait);
 
