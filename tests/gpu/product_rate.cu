@@ -56,7 +56,8 @@ int main(int argc, char **argv)
 		last = now;
 		at_last = n;
 	} while (now - begin < want);
-	printf("launches %lu, of each %.4f us were waiting for the device\nlaunch %.4f %.4f\n", n + 500, waited * 1e6 / (double)n,
+	printf("launches %lu, of each %.4f us were waiting for the device\nlaunch %.4f %.4f\n", n + 500,
+	       waited * 1e6 / (double)n,
 	       (now - begin) * 1e6 / (double)n,
 	       (seconds(CLOCK_THREAD_CPUTIME_ID) - cpu) * 1e6 / (double)n);
 	return 0;
