@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -19,6 +18,7 @@
 #define EXEC_NS 1000000000ull	/* by then the record of an exec was read, or it is lost */
 #define REREAD_NS 5000000ull	/* unknown code makes mappings be read again, not more often */
 #define MAX_PENDING 64
+#define READ_AT_ONCE 4096	/* records; some ms */
 
 struct collect {
 	struct collect_config config;
@@ -26,6 +26,7 @@ struct collect {
 	struct collect_counters counters;
 	pid_t pending[MAX_PENDING];	/* processes that mapped something */
 	unsigned int nr_pending;
+	unsigned int left;		/* of READ_AT_ONCE */
 	__u64 words[GPUCOLLECT_MAX_FRAMES];
 };
 
@@ -390,12 +391,16 @@ static int on_record(void *ctx, void *record, size_t size)
 		c->counters.unreadable_records++;
 	else
 		on_known(c, head, size);
-	return 0;
+	return --c->left ? 0 : -EAGAIN;
 }
 
 int collect__read(struct collect *c)
 {
-	return probes__read(c->config.probes);
+	int n;
+
+	c->left = READ_AT_ONCE;
+	n = probes__read(c->config.probes);
+	return n == -EAGAIN ? READ_AT_ONCE : n;
 }
 
 void collect__mapped(struct collect *c, pid_t tgid)

@@ -46,7 +46,10 @@ struct collect_counters {
 int collect__new(const struct collect_config *config, struct collect **out);
 void collect__free(struct collect *c);	/* NULL is fine */
 
-/* Reads what the ring holds. Number of records, or a negative errno. */
+/*
+ * Reads what the ring holds, but not for ever where it fills as fast: some thousand records. Their
+ * number, or a negative errno.
+ */
 int collect__read(struct collect *c);
 /* A new executable mapping in some process: its mappings are read again if it is watched. */
 void collect__mapped(struct collect *c, pid_t tgid);

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "loader/base/clock.h"
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "loader/exit_codes.h"
@@ -12,12 +13,18 @@
 #include "loader/report.h"
 #include "loader/session_state.h"
 
+#define RING_RECORDS (1 << 20)	/* more than the ring can hold */
 #define STOP_MS 500		/* what the libraries get to restore their slots, at most */
 
+/* Launches that driver probes see go on meanwhile: what comes later is none of this capture's. */
 static void read_all(struct session *s)
 {
-	while (collect__read(s->collect) > 0)
-		;
+	int left = RING_RECORDS, n;
+
+	do {
+		n = collect__read(s->collect);
+		left -= n;
+	} while (n > 0 && left > 0);
 }
 
 /*
@@ -97,7 +104,7 @@ static int build_profile(struct session *s, struct symbols *symbols, struct prof
 		err = report__build(&in, p);
 	if (!err)
 		err = facts__add(&facts, p);
-	run->duration_ns = (s->stopped ? s->stopped : session__now_ns()) - s->started;
+	run->duration_ns = (s->stopped ? s->stopped : clock__now_ns()) - s->started;
 	run->frequency = s->options->no_cpu ? 0 : s->options->frequency;
 	run->metrics = (s->options->no_cpu ? 0 : 1u << PROFILE_CPU_NS | 1u << PROFILE_CPU_SAMPLES) |
 		       (session__wants_launches(s->options) ? 1u << PROFILE_LAUNCHES : 0) |
