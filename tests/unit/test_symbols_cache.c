@@ -107,7 +107,7 @@ START_TEST(places_without_symbol)
 	       "memfd:jit; x (deleted)+0xfffffffff", "memfd:jit; x (deleted)", RESOLVED_UNNAMED);
 	expect(s, file_word(4, TEXT + 0x10), "plain_c", "/trailing/", RESOLVED_NATIVE);
 	expect(s, file_word(5, TEXT + 0x10), "plain_c", "[unknown]", RESOLVED_NATIVE);
-	expect(s, FRAME_MAKE_FILE(FRAME_FILE, 9, 0x10), "[unknown]", NULL, RESOLVED_UNNAMED);
+	expect(s, file_word(9, TEXT + 0x10), "[unknown]", NULL, RESOLVED_UNNAMED);
 	/* it may come later */
 	symbols__add_file(s, 9, fd, "late");
 	expect(s, file_word(9, TEXT + 0x10), "plain_c", "late", RESOLVED_NATIVE);

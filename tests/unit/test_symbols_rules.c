@@ -240,7 +240,10 @@ START_TEST(a_symbol_without_name_still_stands_for_its_code)
 		LABEL("label", 0x10), FUNC("", 0x20, 0x10), FUNC("", 0x40, 0x10),
 		FUNC("named", 0x40, 0x10),
 	};
-	static const struct test_symbol dynamic[] = { LABEL("far_label", 0x18) };
+	static const struct test_symbol dynamic[] = {
+		LABEL("far_label", 0x18),
+		{ "sized_label", TEXT + 0x20, 8, STB_GLOBAL, STT_NOTYPE, 0 },
+	};
 	struct symbol_file *f = file_of(ARRAY(symbols));
 	struct test_elf e;
 
