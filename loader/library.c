@@ -12,9 +12,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "loader/base/clock.h"
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "loader/base/table.h"
@@ -224,14 +224,6 @@ uint64_t library__inode(const struct library *l)
 	return l->inode;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
-
 /* ns for a call of the site with its probe; the program ignores this process. */
 static uint64_t time_site(void (*site)(uint64_t, const void *))
 {
@@ -241,10 +233,10 @@ static uint64_t time_site(void (*site)(uint64_t, const void *))
 
 	for (i = 0; i < WARM_CALLS; i++)
 		site(1, &launch);
-	start = now_ns();
+	start = clock__now_ns();
 	for (i = 0; i < TIMED_CALLS; i++)
 		site(1, &launch);
-	return (now_ns() - start) / TIMED_CALLS;
+	return (clock__now_ns() - start) / TIMED_CALLS;
 }
 
 static void choose_site(struct library *l)

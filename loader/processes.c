@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 
+#include "loader/base/clock.h"
 #include "loader/base/log.h"
 #include "loader/base/table.h"
 #include "loader/ranges.h"
@@ -30,14 +30,6 @@ struct processes {
 	uint32_t generations;
 	unsigned int alive;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
 
 struct processes *processes__new(const struct processes_maps *maps, struct files *files)
 {
@@ -154,7 +146,7 @@ static void processes__drop_mappings(struct processes *ps, struct process *p)
 	range = ps->maps.slots[p->slot].mappings;
 	__atomic_store_n(&ps->maps.slots[p->slot].mappings, 0, __ATOMIC_RELEASE);
 	if ((uint32_t)range)
-		ranges__put(ps->mappings, (uint32_t)(range >> 32), (uint32_t)range, now_ns());
+		ranges__put(ps->mappings, (uint32_t)(range >> 32), (uint32_t)range, clock__now_ns());
 }
 
 /* The process is over, or another image now: its index lives on for what was recorded. */
@@ -166,7 +158,7 @@ static void processes__retire(struct processes *ps, struct process *p)
 	ps->alive -= p->target;
 	processes__drop_mappings(ps, p);
 	if (p->slot != PROC_NO_SLOT)
-		ranges__put(ps->slots, p->slot, 1, now_ns());
+		ranges__put(ps->slots, p->slot, 1, clock__now_ns());
 	p->slot = PROC_NO_SLOT;
 	free(p->mappings);
 	p->mappings = NULL;
@@ -182,7 +174,7 @@ static int processes__announce(struct processes *ps, struct process *p)
 	struct proc_slot *slot;
 
 	if (p->slot == PROC_NO_SLOT) {
-		if (!ranges__get(ps->slots, 1, now_ns(), &p->slot))
+		if (!ranges__get(ps->slots, 1, clock__now_ns(), &p->slot))
 			return -ENOSPC;
 		slot = &ps->maps.slots[p->slot];
 		slot->mappings = 0;
@@ -234,7 +226,7 @@ static int processes__publish(struct processes *ps, struct process *p, uint32_t 
 	uint32_t first = 0;
 
 	processes__drop_mappings(ps, p);
-	if (p->nr_mappings && !ranges__get(ps->mappings, p->nr_mappings, now_ns(), &first))
+	if (p->nr_mappings && !ranges__get(ps->mappings, p->nr_mappings, clock__now_ns(), &first))
 		return -ENOSPC;
 	slot->mappings_seq++;	/* before and after: what is found meanwhile is known to neither */
 	memcpy(&ps->maps.mappings[first], p->mappings, p->nr_mappings * sizeof(*p->mappings));
@@ -257,7 +249,7 @@ int processes__refresh(struct processes *ps, struct process *p)
 	if (err)
 		return err;
 	seq = __atomic_load_n(&ps->maps.slots[p->slot].map_seq, __ATOMIC_ACQUIRE);
-	p->read_at = now_ns();
+	p->read_at = clock__now_ns();
 	err = maps__read(p->tgid, gather_mapping, &g);
 	if (err) {
 		free(g.mappings);	/* what was known stays: the process is over */

@@ -10,6 +10,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "loader/base/clock.h"
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "loader/exit_codes.h"
@@ -242,7 +243,7 @@ static int run(struct session *s)
 		return code;
 	err = capture(s);
 	FAULT_POINT("captured");
-	s->stopped = session__now_ns();
+	s->stopped = clock__now_ns();
 	if (err)
 		log_error("waiting for events: %s", strerror(-err));
 	session__drain(s);

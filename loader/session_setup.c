@@ -12,6 +12,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "loader/base/clock.h"
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "loader/exit_codes.h"
@@ -263,7 +264,7 @@ int session__start(struct session *s)
 {
 	int err;
 
-	s->started = session__now_ns();
+	s->started = clock__now_ns();
 	if (!s->command)
 		say_recording(s->options);
 	if (s->options->duration_ns) {

@@ -6,7 +6,6 @@
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "loader/attach.h"
 #include "loader/collect.h"
@@ -49,14 +48,6 @@ struct session {
 	bool command_ended;
 	int status;		/* of the command, wait(2) */
 };
-
-static inline uint64_t session__now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
 
 /* Prints `why` (freed), or what the errno says, and turns it into an exit code. */
 int session__fail(int err, char *why, const char *doing);

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bpf/gpucollect.h"
+#include "loader/base/clock.h"
 #include "loader/base/log.h"
 #include "loader/base/table.h"
 #include "symbols/demangle.h"
@@ -237,19 +237,11 @@ static void resolve_file(struct symbols *s, uint64_t word, struct resolved *r)
 	}
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 /* false: it was read not long ago. Code that never gets a name must not make us read on and on. */
 static bool read_kernel(struct symbols *s)
 {
 	struct kernel_symbols *kernel;
-	uint64_t now = now_ns();
+	uint64_t now = clock__now_ns();
 
 	if (s->kernel_error)
 		return true;

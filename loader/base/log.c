@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "loader/base/clock.h"
 #include "loader/base/text.h"
 
 #define LINE_MAX_BYTES 4096
@@ -104,14 +104,13 @@ void log__progress(const char *fmt, ...)
 {
 	int saved = errno;
 	char line[LINE_MAX_BYTES + 64];
-	struct timespec ts;
 	uint64_t now;
 	size_t len;
 	va_list ap;
 
-	if (max_level < LOG_INFO || clock_gettime(CLOCK_MONOTONIC, &ts))
+	if (max_level < LOG_INFO)
 		goto out;
-	now = (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+	now = clock__now_ns();
 	if (progress_last && now - progress_last < PROGRESS_EVERY_NS)
 		goto out;
 	progress_last = now;
