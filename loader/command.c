@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -19,17 +18,6 @@ struct command {
 	bool ended;
 	int status;
 };
-
-/* Whatever we changed for ourselves; the command starts as if started by the caller's shell. */
-static void reset_signals(void)
-{
-	struct sigaction dfl = { .sa_handler = SIG_DFL };
-	sigset_t none;
-
-	sigaction(SIGPIPE, &dfl, NULL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
 
 static int become(const struct caller *c)
 {
@@ -54,8 +42,9 @@ static void child(const struct command_request *r, int go, int failed)
 	for (set = r->set; !err && set && *set; set++)
 		if (putenv((char *)(uintptr_t)*set))
 			err = -ENOMEM;
+	if (!err)
+		err = inherited__restore(r->inherited);
 	if (!err) {
-		reset_signals();
 		execvp(r->argv[0], r->argv);
 		err = -errno;
 	}

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "loader/inherited.h"
 #include "loader/output/caller.h"
 
 struct command;
@@ -14,6 +15,7 @@ struct command_request {
 	char **argv;			/* NULL-terminated */
 	const char *const *set;		/* NAME=VALUE to add to the environment; NULL-terminated */
 	const struct caller *caller;
+	const struct inherited *inherited;	/* it starts with this */
 };
 
 /* Forks; the child waits. 0 or negative errno. */

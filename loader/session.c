@@ -2,6 +2,7 @@
 #include "loader/session.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,8 +70,7 @@ static void on_signal(struct session *s)
 	}
 	s->signals++;
 	/* The terminal sends Ctrl-C to the command, too: the first is its own business. */
-	if (s->command && !s->command_ended && !s->stop && info.ssi_signo == SIGINT &&
-	    s->signals == 1)
+	if (s->command && info.ssi_signo == SIGINT && s->signals == 1)
 		return;
 	if (s->stop)
 		s->aborted = true;
@@ -174,17 +174,16 @@ static void close_fd(int fd)
 /* A command that outlives the capture: its status is worth waiting for, our probes are gone. */
 static void await_command(struct session *s)
 {
-	struct epoll_event event;
+	struct pollfd fds[] = {
+		{ .fd = command__pidfd(s->command), .events = POLLIN },
+		{ .fd = s->signal_fd, .events = POLLIN },
+	};
 
 	while (!s->command_ended && !s->aborted) {
-		if (epoll_wait(s->epoll_fd, &event, 1, -1) < 0 && errno != EINTR)
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			return;
-		if (event.data.u64 == EVENT_COMMAND)
-			s->command_ended = command__ended(s->command, &s->status);
-		else if (event.data.u64 == EVENT_SIGNAL)
-			on_signal(s);
-		else
-			epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, s->tick_fd, NULL);
+		s->command_ended = command__ended(s->command, &s->status);
+		on_signal(s);
 	}
 }
 

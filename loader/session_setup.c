@@ -80,7 +80,8 @@ static int setup_events(struct session *s)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	if (!s->inherited.hangup_ignored)
+		sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
@@ -93,16 +94,12 @@ static int setup_events(struct session *s)
 }
 
 /* Every mapped file and every process takes a descriptor. */
-static void raise_limits(void)
+static void raise_limit(const struct inherited *i)
 {
-	struct rlimit r;
+	struct rlimit r = i->files;
 
-	if (!getrlimit(RLIMIT_NOFILE, &r)) {
-		r.rlim_cur = r.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &r);
-	}
-	r.rlim_cur = r.rlim_max = RLIM_INFINITY;
-	setrlimit(RLIMIT_MEMLOCK, &r);	/* counts BPF maps before Linux 5.11 only */
+	r.rlim_cur = r.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &r);
 }
 
 static int setup_store(struct session *s)
@@ -182,6 +179,7 @@ static int setup_command(struct session *s)
 		.argv = s->options->command,
 		.set = set,
 		.caller = &s->caller,
+		.inherited = &s->inherited,
 	};
 	struct process *child;
 	int err;
@@ -289,7 +287,10 @@ int session__setup(struct session *s)
 	char *why = NULL;
 	int err;
 
-	raise_limits();
+	err = inherited__save(&s->inherited);
+	if (err)
+		return session__fail(err, NULL, "setting up");
+	raise_limit(&s->inherited);
 	err = setup_events(s);
 	FAULT_POINT("events-set-up");
 	if (err)

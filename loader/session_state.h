@@ -10,6 +10,7 @@
 #include "loader/attach.h"
 #include "loader/collect.h"
 #include "loader/command.h"
+#include "loader/inherited.h"
 #include "loader/library.h"
 #include "loader/output/caller.h"
 #include "loader/probes.h"
@@ -24,6 +25,7 @@ enum { EVENT_RING, EVENT_MAPPED, EVENT_SIGNAL, EVENT_TICK, EVENT_COMMAND, EVENT_
 struct session {
 	const struct options *options;
 	struct caller caller;
+	struct inherited inherited;
 	struct result *result;
 	struct probes *probes;
 	struct files *files;

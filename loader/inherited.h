@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What we got from whoever started us and change for ourselves: the command is to get it unchanged. */
+#ifndef LOADER_INHERITED_H
+#define LOADER_INHERITED_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/resource.h>
+
+struct inherited {
+	sigset_t mask;
+	struct sigaction pipe;		/* of SIGPIPE */
+	struct rlimit files;		/* RLIMIT_NOFILE */
+	bool hangup_ignored;		/* as nohup(1) does */
+};
+
+/* Before anything is changed. 0 or negative errno. */
+int inherited__save(struct inherited *i);
+/* Async-signal-safe. 0 or negative errno. */
+int inherited__restore(const struct inherited *i);
+
+#endif
