@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,12 +19,26 @@ static int usage(int err, char *message)
 	return err == -EINVAL ? EXIT_USAGE : EXIT_OWN_FAILURE;
 }
 
+/*
+ * What is opened next would become standard output where that is closed, and get our messages. Only
+ * for reading: that a result can't be written is to be noticed.
+ */
+static void hold_standard_descriptors(void)
+{
+	int fd;
+
+	for (fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY | O_CLOEXEC) < 0)
+			return;
+}
+
 int main(int argc, char **argv)
 {
 	struct options options;
 	char *message = NULL;
 	int code, err;
 
+	hold_standard_descriptors();
 	err = options__parse(argc, argv, &options, &message);
 	if (err)
 		return usage(err, message);
