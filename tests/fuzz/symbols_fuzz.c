@@ -2,13 +2,7 @@
 /*
  * What symbols/ reads from outside, for libFuzzer. The first byte chooses the reader: 0 ELF, 1
  * kallsyms, 2 a mangled name; what follows is its input.
- *
- *	clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. -o symbols_fuzz \
- *		tests/fuzz/symbols_fuzz.c symbols/[a-z]*.c loader/base/[a-z]*.c -liberty
- *	./symbols_fuzz -timeout=5 -rss_limit_mb=1024 CORPUS
- *
- * -timeout is part of the check: every input is to be answered in bounded time. A corpus begins with
- * small libraries behind a byte 0, some lines of /proc/kallsyms behind a 1, names behind a 2.
+ * The time limit of "make fuzz" is part of the check: every input is to be answered in bounded time.
  */
 #include <errno.h>
 #include <stdlib.h>
