@@ -14,17 +14,17 @@ $(B)/fuzz/%_fuzz: tests/fuzz/%_fuzz.c
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(FUZZ_CFLAGS) -o $@ $< $(wildcard $*/*.c loader/base/*.c) -liberty -lz
 $(foreach f,$(FUZZ),$(eval $(B)/fuzz/$(f)_fuzz: $(wildcard $(f)/*.[ch] loader/base/*.[ch] bpf/*.h)))
-$(B)/fuzz/unwind_seeds: tests/fuzz/unwind_seeds.c tests/unit/elf_maker.h
+$(B)/fuzz/%_seeds: tests/fuzz/%_seeds.c $(wildcard tests/unit/*.h)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -o $@ $<
 
-fuzz-build: $(FUZZ:%=$(B)/fuzz/%_fuzz) $(B)/fuzz/unwind_seeds
+fuzz-build: $(FUZZ:%=$(B)/fuzz/%_fuzz) $(FUZZ:%=$(B)/fuzz/%_seeds)
 
 fuzz: $(FUZZ:%=fuzz-%)
-fuzz-%: $(B)/fuzz/%_fuzz $(B)/fuzz/unwind_seeds
+fuzz-%: $(B)/fuzz/%_fuzz $(B)/fuzz/%_seeds
 	$(Q)mkdir -p $(B)/fuzz/$*.corpus
-	$(Q)$(if $(filter unwind,$*),$(B)/fuzz/unwind_seeds $(B)/fuzz/unwind.corpus)
+	$(Q)$(B)/fuzz/$*_seeds $(B)/fuzz/$*.corpus
 	$(Q)$< -max_total_time=$(FUZZ_SECONDS) -max_len=40000 -timeout=10 -rss_limit_mb=1024 \
 		-artifact_prefix=$(B)/fuzz/$*- $(B)/fuzz/$*.corpus
 
