@@ -107,7 +107,7 @@ $(B)/tests/test_%: tests/unit/test_%.c $(filter-out $(B)/obj/loader/main.o,$(OBJ
 unit-tests: $(UNIT_BIN)
 
 -include $(wildcard tests/simcuda/simcuda.mk tests/cases/cases.mk tests/programs/programs.mk \
-	tests/bpf/bpf.mk tests/tests.mk scripts/scripts.mk)
+	tests/bpf/bpf.mk tests/tests.mk tests/fuzz/fuzz.mk scripts/scripts.mk)
 
 install: all
 	install -d -m 0755 $(DESTDIR)$(PREFIX)/bin
