@@ -2,6 +2,7 @@
 /* The end of a capture: what is still on its way, names, the result. */
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -52,6 +53,7 @@ void session__drain(struct session *s)
 	FAULT_POINT("ring-drained");
 	if (s->launches)
 		launches__finish(s->launches);
+	setpriority(PRIO_PROCESS, 0, s->nice);
 }
 
 static int add_files(const struct session *s, struct symbols *symbols)

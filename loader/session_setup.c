@@ -19,6 +19,8 @@
 #include "loader/precheck.h"
 #include "loader/session_state.h"
 
+#define CAPTURE_NICE (-20)
+
 /*
  * The library goes to a command, unless something stands in its way: then a capture of GPU time is
  * refused before anything runs, any other counts launches by probes.
@@ -262,6 +264,12 @@ int session__start(struct session *s)
 {
 	int err;
 
+	/*
+	 * As one among hundreds of threads that want the CPU we would fall so far behind that libraries
+	 * take us for dead. It costs no more CPU time, only sooner; where it isn't allowed, so be it.
+	 */
+	s->nice = getpriority(PRIO_PROCESS, 0);
+	setpriority(PRIO_PROCESS, 0, CAPTURE_NICE);
 	s->started = clock__now_ns();
 	if (!s->command)
 		say_recording(s->options);

@@ -40,6 +40,7 @@ struct session {
 	struct command *command;
 	int epoll_fd, signal_fd, tick_fd, end_fd;
 	bool inject;		/* the command gets the timing library */
+	int nice;		/* ours, but for the capture */
 	unsigned int ticks;
 	unsigned int signals;
 	uint64_t started, stopped;	/* CLOCK_MONOTONIC, ns; stopped 0: still running */
