@@ -92,6 +92,16 @@ void log__print(enum log_level level, const char *fmt, ...)
 	errno = saved;
 }
 
+bool log__some(unsigned int *times)
+{
+	if (*times > LOG_SOME)
+		return false;
+	if ((*times)++ < LOG_SOME)
+		return true;
+	log_warn("there are more like the last one; they are not shown");
+	return false;
+}
+
 /* One that understands "erase to the end of the line". */
 static bool is_terminal(void)
 {

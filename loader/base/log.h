@@ -3,6 +3,8 @@
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
+#include <stdbool.h>
+
 enum log_level { LOG_ERROR = 0, LOG_WARN = 1, LOG_INFO = 2, LOG_DEBUG = 3 };
 
 /* Messages above `level` are not printed; the default is LOG_INFO. */
@@ -23,9 +25,22 @@ void log__progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Erases the progress line, before something else writes to the terminal. */
 void log__progress_end(void);
 
+/*
+ * For what every process or file may cause again: true for the first LOG_SOME times, then says once that
+ * there are more.
+ */
+#define LOG_SOME 10
+bool log__some(unsigned int *times);
+
 #define log_error(...) log__print(LOG_ERROR, __VA_ARGS__)
 #define log_warn(...) log__print(LOG_WARN, __VA_ARGS__)
 #define log_info(...) log__print(LOG_INFO, __VA_ARGS__)
 #define log_debug(...) log__print(LOG_DEBUG, __VA_ARGS__)
+#define log_warn_some(...) \
+	do { \
+		static unsigned int times_; \
+		if (log__some(&times_)) \
+			log_warn(__VA_ARGS__); \
+	} while (0)
 
 #endif

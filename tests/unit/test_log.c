@@ -92,6 +92,21 @@ START_TEST(hostile_names_do_not_reach_the_terminal)
 }
 END_TEST
 
+START_TEST(what_may_come_a_million_times_is_told_ten_times)
+{
+	catch_stderr();
+	for (int i = 0; i < 1000000; i++)
+		log_warn_some("%d", i);
+	ck_assert_str_eq(caught(), "gpucollect: warning: 0\ngpucollect: warning: 1\n"
+				   "gpucollect: warning: 2\ngpucollect: warning: 3\n"
+				   "gpucollect: warning: 4\ngpucollect: warning: 5\n"
+				   "gpucollect: warning: 6\ngpucollect: warning: 7\n"
+				   "gpucollect: warning: 8\ngpucollect: warning: 9\n"
+				   "gpucollect: warning: there are more like the last one; "
+				   "they are not shown\n");
+}
+END_TEST
+
 START_TEST(long_messages_are_cut_with_a_mark)
 {
 	char big[10000];
@@ -147,5 +162,6 @@ START_TEST(a_message_takes_the_place_of_progress)
 END_TEST
 
 UNIT_MAIN("log", levels_have_prefixes_and_limits, errno_survives,
-	  hostile_names_do_not_reach_the_terminal, long_messages_are_cut_with_a_mark,
+	  hostile_names_do_not_reach_the_terminal,
+	  what_may_come_a_million_times_is_told_ten_times, long_messages_are_cut_with_a_mark,
 	  progress_is_for_terminals_only, a_message_takes_the_place_of_progress)
