@@ -13,29 +13,30 @@
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "loader/base/table.h"
-#include "loader/works.h"
+#include "loader/join.h"
 #include "loader/stacks.h"
+#include "loader/works.h"
 
 #define POLL_RECORDS 65536	/* of one channel, before the next gets its turn */
 #define HELLO_TRIES 100		/* polls that a library gets to finish its segment */
+/* What a ring can hold, whatever is put into it while it is read. */
+#define RING_POLLS (CHANNEL_RING_SIZE / sizeof(struct channel_head) / POLL_RECORDS)
+/*
+ * A target that makes up launches, or names, must not fill our memory. Real ones wait for a few
+ * thousand results, and have some ten thousand names of a kilobyte at most.
+ */
+#define MAX_WAITING (1u << 18)	/* in a process */
+#define MAX_NAME_BYTES (64u << 20)
 
 /* Devices of one process whose constants are kept; ordinals beyond have raw durations. */
 #define MAX_DEVICES 64
 
-/* A launch that waits for its result, or the other way round. */
-struct half {
-	uint32_t stack;
-	uint32_t tid;
-	uint32_t next_free;
-	bool have_launch;
-	struct channel_result result;	/* where !have_launch */
-};
-
 struct target {
 	struct process *process;
 	struct channel *channel;	/* NULL: hello, but not yet opened */
-	struct table *waiting;		/* launch id -> index in halves */
+	struct join *join;
 	struct table *names;		/* generation -> work */
+	size_t name_bytes;
 	struct calibration calibration[MAX_DEVICES];
 	bool calibrated[MAX_DEVICES];
 	int pidfd;
@@ -51,8 +52,6 @@ struct launches {
 	struct target **target;
 	size_t nr_targets;
 	struct target *last;
-	struct half *half;
-	uint32_t nr_halves, free_half;	/* index + 1; 0: none */
 	struct works *names;
 	struct launches_counters counters;
 };
@@ -71,99 +70,14 @@ struct launches *launches__new(const struct launches_config *config)
 	return NULL;
 }
 
-static void target__free(struct target *t)
-{
-	channel__close(t->channel);
-	table__free(t->waiting);
-	table__free(t->names);
-	if (t->pidfd >= 0)
-		close(t->pidfd);
-	free(t);
-}
-
-void launches__free(struct launches *l)
-{
-	size_t i;
-
-	if (!l)
-		return;
-	for (i = 0; i < l->nr_targets; i++)
-		target__free(l->target[i]);
-	free(l->target);
-	free(l->half);
-	works__free(l->names);
-	free(l);
-}
-
-/* Launches come in bursts of one process: the one found last is looked at first. */
-static struct target *find(struct launches *l, const struct process *p)
-{
-	size_t i;
-
-	if (l->last && l->last->process == p)
-		return l->last;
-	for (i = l->nr_targets; i > 0; i--)
-		if (l->target[i - 1]->process == p)
-			return l->last = l->target[i - 1];
-	return NULL;
-}
-
-static struct target *target__add(struct launches *l, struct process *p)
-{
-	struct target **grown = realloc(l->target, (l->nr_targets + 1) * sizeof(*grown));
-	struct target *t = calloc(1, sizeof(*t));
-
-	if (grown)
-		l->target = grown;
-	if (!grown || !t)
-		goto fail;
-	t->process = p;
-	t->pidfd = -1;
-	t->fd_hint = -1;
-	t->waiting = table__new();
-	t->names = table__new();
-	if (!t->waiting || !t->names)
-		goto fail;
-	l->target[l->nr_targets++] = t;
-	return t;
-fail:
-	if (t) {
-		table__free(t->waiting);
-		table__free(t->names);
-	}
-	free(t);
-	return NULL;
-}
-
 /* --- joining ------------------------------------------------------------------------------ */
 
-static uint32_t half__get(struct launches *l)
-{
-	uint32_t i, more;
-
-	if (!l->free_half) {
-		uint32_t nr = l->nr_halves ? l->nr_halves * 2 : 4096;
-		struct half *grown = realloc(l->half, nr * sizeof(*grown));
-
-		if (!grown)
-			return UINT32_MAX;
-		l->half = grown;
-		for (more = l->nr_halves; more < nr; more++)
-			grown[more].next_free = more + 2 > nr ? 0 : more + 2;
-		l->free_half = l->nr_halves + 1;
-		l->nr_halves = nr;
-	}
-	i = l->free_half - 1;
-	l->free_half = l->half[i].next_free;
-	memset(&l->half[i], 0, sizeof(l->half[i]));
-	return i;
-}
-
-static void half__put(struct launches *l, uint32_t i)
-{
-	l->half[i].next_free = l->free_half;
-	l->free_half = i + 1;
-}
+/* Whose launches are in hand. */
+struct context {
+	struct launches *l;
+	struct target *t;
+	bool no_memory;
+};
 
 /* Device time of a bracket; false: its device's constant isn't known. */
 static bool calibrate(const struct target *t, const struct channel_result *r, uint64_t *ns)
@@ -181,9 +95,8 @@ bool launches__by_chance(enum launch_cause cause)
 	       cause == CAUSE_DISTURBED || cause == CAUSE_NO_STREAM;
 }
 
-/* Both halves are there, or one will never come. */
-static int account(struct launches *l, const struct target *t, uint32_t stack, uint32_t tid,
-		   const struct channel_result *r)
+static int account_result(struct launches *l, const struct target *t, uint32_t stack, uint32_t tid,
+			  const struct channel_result *r)
 {
 	struct tally_key key = {
 		.kind = TALLY_LAUNCH,
@@ -220,86 +133,140 @@ static int account(struct launches *l, const struct target *t, uint32_t stack, u
 	return tally__add(l->config.tally, &key, &add);
 }
 
+/* Of join.h. */
+static int account(void *ctx, const struct join_launch *launch, const struct channel_result *r)
+{
+	static const struct channel_result no_end = { .cause = CAUSE_NO_END, .device = -1 };
+	const struct context *c = ctx;
+
+	c->l->counters.no_end += !r;
+	c->l->counters.no_stack += !launch;
+	return account_result(c->l, c->t, launch ? launch->stack : STACKS_NONE, launch ? launch->tid : 0,
+			      r ? r : &no_end);
+}
+
+/* --- processes with the library -------------------------------------------------------------- */
+
+static void target__free(struct target *t)
+{
+	channel__close(t->channel);
+	join__free(t->join);
+	table__free(t->names);
+	if (t->pidfd >= 0)
+		close(t->pidfd);
+	free(t);
+}
+
+void launches__free(struct launches *l)
+{
+	size_t i;
+
+	if (!l)
+		return;
+	for (i = 0; i < l->nr_targets; i++)
+		target__free(l->target[i]);
+	free(l->target);
+	works__free(l->names);
+	free(l);
+}
+
+/* Launches come in bursts of one process: the one found last is looked at first. */
+static struct target *find(struct launches *l, const struct process *p)
+{
+	size_t i;
+
+	if (l->last && l->last->process == p)
+		return l->last;
+	for (i = l->nr_targets; i > 0; i--)
+		if (l->target[i - 1]->process == p)
+			return l->last = l->target[i - 1];
+	return NULL;
+}
+
+static struct target *target__add(struct launches *l, struct process *p)
+{
+	struct target **grown = realloc(l->target, (l->nr_targets + 1) * sizeof(*grown));
+	struct target *t = calloc(1, sizeof(*t));
+
+	if (grown)
+		l->target = grown;
+	if (!grown || !t)
+		goto fail;
+	t->process = p;
+	t->pidfd = -1;
+	t->fd_hint = -1;
+	t->join = join__new(MAX_WAITING, account);
+	t->names = table__new();
+	if (!t->join || !t->names)
+		goto fail;
+	l->target[l->nr_targets++] = t;
+	return t;
+fail:
+	if (t) {
+		join__free(t->join);
+		table__free(t->names);
+	}
+	free(t);
+	return NULL;
+}
+
+static int account_without_library(struct launches *l, const struct process *p,
+				   const struct rec_launch *rec, uint32_t stack)
+{
+	const struct tally_add one = { .count = 1 };
+	struct tally_key key = {
+		.kind = TALLY_LAUNCH,
+		.process = p->index,
+		.tid = rec->tid,
+		.user = stack,
+		.device = -1,
+		.stream = rec->stream,
+		.flags = rec->flags & LAUNCH_GRAPH ? TALLY_GRAPH : 0,
+	};
+
+	l->counters.without_library++;
+	return tally__add(l->config.tally, &key, &one);
+}
+
 int launches__record(struct launches *l, struct process *p, const struct rec_launch *rec,
 		     uint32_t stack)
 {
-	struct target *t;
-	uint64_t i = 0;
-	int err;
+	const struct join_launch launch = { .stack = stack, .tid = rec->tid };
+	struct context ctx = { .l = l };
 
-	if (!rec->id) {
-		struct tally_key key = {
-			.kind = TALLY_LAUNCH,
-			.process = p->index,
-			.tid = rec->tid,
-			.user = stack,
-			.device = -1,
-			.stream = rec->stream,
-			.flags = rec->flags & LAUNCH_GRAPH ? TALLY_GRAPH : 0,
-		};
-
-		l->counters.without_library++;
-		return tally__add(l->config.tally, &key, &(struct tally_add){ .count = 1 });
-	}
-	t = find(l, p);
-	if (!t)
-		t = target__add(l, p);
-	if (!t)
-		return -ENOMEM;
-	if (table__get(t->waiting, rec->id, &i)) {
-		err = account(l, t, stack, rec->tid, &l->half[i].result);
-		table__remove(t->waiting, rec->id);
-		half__put(l, (uint32_t)i);
-		return err;
-	}
-	i = half__get(l);
-	if (i == UINT32_MAX || table__set(t->waiting, rec->id, i))
-		return -ENOMEM;
-	l->half[i].have_launch = true;
-	l->half[i].stack = stack;
-	l->half[i].tid = rec->tid;
-	return 0;
+	if (!rec->id)
+		return account_without_library(l, p, rec, stack);
+	ctx.t = find(l, p);
+	if (!ctx.t)
+		ctx.t = target__add(l, p);
+	return ctx.t ? join__launch(ctx.t->join, rec->id, &launch, &ctx) : -ENOMEM;
 }
-
-struct poll_ctx {
-	struct launches *l;
-	struct target *t;
-	bool no_memory;
-};
 
 static void on_result(void *ctx, const struct channel_result *r)
 {
-	struct poll_ctx *c = ctx;
-	struct launches *l = c->l;
-	uint64_t i;
+	struct context *c = ctx;
 
 	FAULT_POINT("time");
-	if (table__get(c->t->waiting, r->launch, &i) && l->half[i].have_launch) {
-		c->no_memory |= account(l, c->t, l->half[i].stack, l->half[i].tid, r) != 0;
-		table__remove(c->t->waiting, r->launch);
-		half__put(l, (uint32_t)i);
-		return;
-	}
-	i = half__get(l);
-	if (i == UINT32_MAX || table__set(c->t->waiting, r->launch, i)) {
-		c->no_memory = true;
-		return;
-	}
-	l->half[i].result = *r;
-	l->half[i].result.head.size = sizeof(*r);
+	c->no_memory |= join__result(c->t->join, r, c) != 0;
 }
 
 static void on_name(void *ctx, const struct channel_name *name)
 {
-	struct poll_ctx *c = ctx;
-	uint32_t work = works__add(c->l->names, name->text, name->len);
+	struct context *c = ctx;
+	uint32_t work;
 
+	if (name->len > MAX_NAME_BYTES - c->t->name_bytes) {
+		c->l->counters.lost_names++;
+		return;
+	}
+	c->t->name_bytes += name->len;
+	work = works__add(c->l->names, name->text, name->len);
 	c->no_memory |= !work || table__set(c->t->names, name->generation, work);
 }
 
 static void on_device(void *ctx, const struct channel_device *d)
 {
-	struct target *t = ((struct poll_ctx *)ctx)->t;
+	struct target *t = ((struct context *)ctx)->t;
 
 	if (d->device >= 0 && d->device < MAX_DEVICES)
 		t->calibrated[d->device] = calibration__find(d->text, d->len, d->version,
@@ -357,8 +324,8 @@ static void target__open(struct launches *l, struct target *t)
 	if (err == -EAGAIN && ++t->tries < HELLO_TRIES)
 		return;
 	t->fd_hint = -1;
-	log_warn("the timing library's memory in process %d can't be used: %s; its launches have no "
-		 "times", (int)t->process->tgid, strerror(-err));
+	log_warn_some("the timing library's memory in process %d can't be used: %s; its launches have "
+		      "no times", (int)t->process->tgid, strerror(-err));
 	l->counters.bad_channels++;
 }
 
@@ -368,8 +335,8 @@ void launches__hello(struct launches *l, struct process *p, int fd)
 
 	FAULT_POINT("hello");
 	if (fd < 0) {
-		log_warn("the timing library in process %d can't make its memory: %s", (int)p->tgid,
-			 strerror(-fd));
+		log_warn_some("the timing library in process %d can't make its memory: %s",
+			      (int)p->tgid, fd > -4096 ? strerror(-fd) : "no reason given");
 		return;
 	}
 	if (!t)
@@ -388,8 +355,8 @@ static void look_for_end(struct launches *l, struct target *t, const struct chan
 		return;
 	t->gave_up = true;
 	l->counters.gave_up++;
-	log_warn("gpucollect stood still for too long, so the timing library in process %d gave up: its "
-		 "later launches are not in the result", (int)t->process->tgid);
+	log_warn_some("gpucollect stood still for too long, so the timing library in process %d gave up: "
+		      "its later launches are not in the result", (int)t->process->tgid);
 }
 
 /* Reads one channel; false if it gave all it had. */
@@ -398,7 +365,7 @@ static bool target__poll(struct launches *l, struct target *t)
 	static const struct channel_handler handler = {
 		.result = on_result, .name = on_name, .device = on_device,
 	};
-	struct poll_ctx ctx = { .l = l, .t = t };
+	struct context ctx = { .l = l, .t = t };
 	struct channel_status status;
 	int n;
 
@@ -410,12 +377,13 @@ static bool target__poll(struct launches *l, struct target *t)
 	channel__heartbeat(t->channel);
 	n = channel__poll(t->channel, &handler, &ctx, POLL_RECORDS);
 	if (ctx.no_memory)
-		log_warn("out of memory: launches of process %d are lost", (int)t->process->tgid);
+		log_warn_some("out of memory: launches of process %d are lost",
+			      (int)t->process->tgid);
 	if (n < 0 && !t->dead) {
 		t->dead = true;
 		l->counters.bad_channels++;
-		log_warn("the timing library's memory in process %d holds nonsense: its further launches "
-			 "have no times", (int)t->process->tgid);
+		log_warn_some("the timing library's memory in process %d holds nonsense: its further "
+			      "launches have no times", (int)t->process->tgid);
 	}
 	channel__status(t->channel, &status);
 	if (!t->checked && status.state != CHANNEL_STARTING) {
@@ -438,23 +406,10 @@ void launches__poll(struct launches *l)
 /* What is left has lost its other half for good. */
 static void target__finish(struct launches *l, struct target *t)
 {
-	struct channel_result none = { .cause = CAUSE_NO_END, .device = -1 };
+	struct context ctx = { .l = l, .t = t };
 	struct channel_counters c;
-	uint64_t id, i;
-	size_t pos = 0;
 
-	while (table__next(t->waiting, &pos, &id, &i)) {
-		struct half *h = &l->half[i];
-
-		if (h->have_launch) {
-			l->counters.no_end++;
-			account(l, t, h->stack, h->tid, &none);
-		} else {
-			l->counters.no_stack++;
-			account(l, t, STACKS_NONE, 0, &h->result);
-		}
-		half__put(l, (uint32_t)i);
-	}
+	join__finish(t->join, &ctx);
 	if (t->channel) {
 		channel__counters(t->channel, &c);
 		l->counters.made += c.launched;
@@ -470,7 +425,8 @@ void launches__exited(struct launches *l, struct process *p)
 
 	if (!t)
 		return;
-	while (target__poll(l, t))
+	/* It is over, but it may have given its memory to somebody who writes on and on. */
+	for (i = 0; i < RING_POLLS && target__poll(l, t); i++)
 		;
 	target__finish(l, t);
 	for (i = 0; l->target[i] != t; i++)
