@@ -160,6 +160,21 @@ START_TEST(remember_and_restore_nest)
 }
 END_TEST
 
+START_TEST(restored_is_what_the_cie_says)
+{
+	/* CIE: rbp at CFA-16; FDE: rbp at CFA-32, rbx at CFA-40; then both as before */
+	struct got got = RUN_CIE(PLAIN "\x86\x02", "\x86\x04\x83\x05\x44\xc6\xc3");
+	struct unwind_rule r = cfa_rsp(8);
+
+	r.rbp = UNWIND_SAVE_CFA;
+	r.rbp_off = -16;
+	ck_assert_uint_eq(got.nr, 2);
+	ck_assert_int_eq(got.rule[0].rbp_off, -32);
+	ck_assert_int_eq(got.rule[0].rbx_off, -40);
+	expect(&got, 1, START + 4, r);
+}
+END_TEST
+
 START_TEST(restore_without_remember_ends_what_is_known)
 {
 	struct got got = RUN("\x41\x0e\x10\x41\x0b\x41\x0e\x18");
@@ -481,7 +496,8 @@ END_TEST
 
 UNIT_MAIN("cfi", no_instructions_leave_the_cie_rule, a_frame_is_set_up_and_torn_down,
 	  every_way_to_advance, instructions_behind_the_end_do_nothing,
-	  remember_and_restore_nest, restore_without_remember_ends_what_is_known,
+	  remember_and_restore_nest, restored_is_what_the_cie_says,
+	  restore_without_remember_ends_what_is_known,
 	  too_many_remembered_states_are_said_so, signed_and_extended_forms,
 	  registers_lost_kept_or_moved, undefined_return_address_is_the_root,
 	  other_registers_and_args_size_change_nothing, drap, sums_in_expressions, plt,
