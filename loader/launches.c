@@ -44,6 +44,7 @@ struct target {
 	int tries;
 	bool checked;			/* its state was looked at */
 	bool gave_up;
+	bool left_alone;		/* no slot of it is swapped, or none any more */
 	bool dead;
 };
 
@@ -228,15 +229,21 @@ static int account_without_library(struct launches *l, const struct process *p,
 	return tally__add(l->config.tally, &key, &one);
 }
 
+/* Its library sees the same launch: a probe in the driver that is there for others is not needed. */
+static bool is_watched(const struct target *t)
+{
+	return t && t->channel && !t->dead && !t->left_alone;
+}
+
 int launches__record(struct launches *l, struct process *p, const struct rec_launch *rec,
 		     uint32_t stack)
 {
 	const struct join_launch launch = { .stack = stack, .tid = rec->tid };
 	struct context ctx = { .l = l };
 
-	if (!rec->id)
-		return account_without_library(l, p, rec, stack);
 	ctx.t = find(l, p);
+	if (!rec->id)
+		return is_watched(ctx.t) ? 0 : account_without_library(l, p, rec, stack);
 	if (!ctx.t)
 		ctx.t = target__add(l, p);
 	return ctx.t ? join__launch(ctx.t->join, rec->id, &launch, &ctx) : -ENOMEM;
@@ -252,6 +259,7 @@ static void on_result(void *ctx, const struct channel_result *r)
 
 static void on_name(void *ctx, const struct channel_name *name)
 {
+	static const char no_name[] = "[kernel without a name]";
 	struct context *c = ctx;
 	uint32_t work;
 
@@ -259,8 +267,14 @@ static void on_name(void *ctx, const struct channel_name *name)
 		c->l->counters.lost_names++;
 		return;
 	}
+	if (name->status == NAME_ERROR)
+		return;
 	c->t->name_bytes += name->len;
-	work = works__add(c->l->names, name->text, name->len);
+	/* Not to be mixed up with one whose name is empty. */
+	if (name->status == NAME_NULL)
+		work = works__add(c->l->names, no_name, strlen(no_name));
+	else
+		work = works__add(c->l->names, name->text, name->len);
 	c->no_memory |= !work || table__set(c->t->names, name->generation, work);
 }
 
@@ -386,6 +400,7 @@ static bool target__poll(struct launches *l, struct target *t)
 			      "launches have no times", (int)t->process->tgid);
 	}
 	channel__status(t->channel, &status);
+	t->left_alone = status.state == CHANNEL_REFUSED || status.state == CHANNEL_PASSIVE;
 	if (!t->checked && status.state != CHANNEL_STARTING) {
 		t->checked = true;
 		if (status.state == CHANNEL_REFUSED)

@@ -126,11 +126,11 @@ static int gpu_frame(struct report *r, const struct tally_key *key, size_t *nr)
 
 	if (key->flags & TALLY_GRAPH) {
 		frame.name = "[graph]";
-	} else if (!*raw) {
+	} else if (!key->work) {
 		frame.name = "[unknown kernel]";	/* names come through the library alone */
 	} else {
 		frame.name = symbols__readable(r->in->symbols, raw);
-		if (strcmp(frame.name, raw) && *raw)
+		if (strcmp(frame.name, raw))
 			frame.raw = raw;
 	}
 	return profile__frame(r->profile, &frame, &r->path[(*nr)++]);
