@@ -35,9 +35,9 @@ enum resolved_kind {
 struct resolved {
 	const char *name;	/* to show; never NULL, never empty */
 	const char *symbol;	/* as in the file, mangled; NULL: none */
-	const char *module;	/* file name without directories, or of the kernel module, "kernel" */
-				/* for the kernel itself; NULL: none */
-	uint64_t address;	/* link-time address; of kernel and anonymous code the address itself */
+	const char *module;	/* file name without directories; of kernel code its module, or */
+				/* "kernel"; NULL: none */
+	uint64_t address;	/* link-time address; of kernel and anonymous code as it is */
 	enum resolved_kind kind;
 	bool guess;		/* found by the frame pointer, not by unwind information */
 };
@@ -57,9 +57,9 @@ int symbols__add_image(struct symbols *s, uint32_t file, const void *image, size
 		       const char *path);
 
 /*
- * Where kernel names come from; default /proc/kallsyms. Read at the first kernel word, and again (not
- * more often than each second, later each minute) when an address has no name: modules come and go.
- * Words that are known keep their names.
+ * Where kernel names come from; default /proc/kallsyms. Read at the first kernel word, and again
+ * (not more often than each second, later each minute) when an address has no name: modules come
+ * and go. Words that are known keep their names.
  */
 int symbols__set_kernel_path(struct symbols *s, const char *path);
 /* Why there are no kernel names: 0 there are, or none were asked for; else kernel_symbols__read. */

@@ -28,9 +28,9 @@ struct rust_output {
 };
 
 /*
- * Back-references of the v0 form can stand for a text of any length: the only way out of the library
- * is a jump. While it prints an identifier outside ASCII, one character after the other, it holds
- * memory; two ASCII characters at once, such as the ", " of every list, come from elsewhere.
+ * Back-references of the v0 form can stand for a text of any length: the only way out of the
+ * library is a jump. While it prints an identifier outside ASCII, one character after the other, it
+ * holds memory; two ASCII characters at once, such as the ", " of every list, come from elsewhere.
  */
 static void put_rust(const char *s, size_t len, void *opaque)
 {

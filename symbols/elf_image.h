@@ -49,8 +49,8 @@ bool elf_image__holds(const struct elf_image *image, uint64_t offset, uint64_t s
 int elf_image__read(const struct elf_image *image, uint64_t offset, void *buf, size_t len);
 
 /*
- * All section headers: 0 and an array to be freed; -ENOENT: the file has none that can be used; -EIO,
- * -ENOMEM.
+ * All section headers: 0 and an array to be freed; -ENOENT: the file has none that can be used;
+ * -EIO, -ENOMEM.
  */
 int elf_image__sections(const struct elf_image *image, Elf64_Shdr **sections, size_t *nr);
 
@@ -59,8 +59,8 @@ bool elf_image__to_address(const struct elf_image *image, uint64_t offset, uint6
 bool elf_image__to_offset(const struct elf_image *image, uint64_t address, uint64_t *offset);
 
 /*
- * The string at `at` of a table. 0, also for an empty one; -ENOENT: outside the table, without end, or
- * longer than ELF_MAX_NAME; -EIO, -ENOMEM.
+ * The string at `at` of a table. 0, also for an empty one; -ENOENT: outside the table, without end,
+ * or longer than ELF_MAX_NAME; -EIO, -ENOMEM.
  */
 int elf_image__string(const struct elf_image *image, const struct elf_strings *table, uint64_t at,
 		      struct elf_name *out);

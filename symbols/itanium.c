@@ -5,14 +5,15 @@
 #include <libiberty/demangle.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /*
- * Substitutions make the tree of a name a graph: a hundred bytes can stand for a text of any length,
- * and nothing in the library stops it. So the graph is walked once before it is printed, which gives
- * the number of steps that printing takes. References to template parameters are what can't be
- * counted beforehand (they are looked up while printing); the walk replaces them.
+ * Substitutions make the tree of a name a graph: a hundred bytes can stand for a text of any
+ * length, and nothing in the library stops it. So the graph is walked once before it is printed,
+ * which gives the number of steps that printing takes. References to template parameters are what
+ * can't be counted beforehand (they are looked up while printing); the walk replaces them.
  */
 #define MAX_COST (1u << 18)
 #define MAX_DEPTH 1000		/* libiberty prints no deeper than 1024 */

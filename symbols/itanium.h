@@ -9,8 +9,8 @@
 #define ITANIUM_STACK(len) ((size_t)(len) * 256 + (1u << 20))
 
 /*
- * The readable form of `mangled` ("_Z…", `len` bytes, no clone suffix) as a string to be freed. NULL
- * with errno as demangle().
+ * The readable form of `mangled` ("_Z…", `len` bytes, no clone suffix) as a string to be freed.
+ * NULL with errno as demangle().
  */
 char *itanium__demangle(const char *mangled, size_t len);
 

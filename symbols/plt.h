@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Slots of the procedure linkage table (x86-64 psABI, 5.2): each jumps through one word of the global
- * offset table, and the relocation of that word names the callee. The instructions of the slot are
- * decoded, so that the layouts of all linkers, with and without IBT, are the same thing.
+ * Slots of the procedure linkage table (x86-64 psABI, 5.2): each jumps through one word of the
+ * global offset table, and the relocation of that word names the callee. The instructions of the
+ * slot are decoded, so that the layouts of all linkers, with and without IBT, are the same thing.
  */
 #ifndef SYMBOLS_PLT_H
 #define SYMBOLS_PLT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One symbol table of an ELF file (gABI, "Symbol Table"): where it lies, and an index of the code in
- * it, sorted by address, 16 bytes an entry. Names stay in the file.
+ * One symbol table of an ELF file (gABI, "Symbol Table"): where it lies, and an index of the code
+ * in it, sorted by address, 16 bytes an entry. Names stay in the file.
  */
 #ifndef SYMBOLS_SYMBOL_TABLE_H
 #define SYMBOLS_SYMBOL_TABLE_H
@@ -21,7 +21,7 @@ struct symbol_table {
 	bool indexed;
 	struct table_entry *entries;
 	size_t nr;
-	uint64_t *ends[2];		/* by part, for each block of entries: where the last one ends */
+	uint64_t *ends[2];		/* by part and block of entries: where the last ends */
 };
 
 /* Where code can be: executable sections, sorted by nothing. */
@@ -42,15 +42,15 @@ int symbol_table__index(struct symbol_table *t, const struct elf_image *image,
 void symbol_table__free(struct symbol_table *t);
 
 /*
- * The symbol of that part that covers the address. Among several: the innermost; at one start: global
- * before weak before local, then (labels) functions before others, then by name__better. out->name
- * is in `name`. 0; -ENOENT: none; -ENXIO: one, but it has no name; else -errno.
+ * The symbol of that part that covers the address. Among several: the innermost; at one start:
+ * global before weak before local, then (labels) functions before others, then by name__better.
+ * out->name is in `name`. 0; -ENOENT: none; -ENXIO: one, but it has no name; else -errno.
  */
 int symbol_table__find(struct symbol_table *t, const struct elf_image *image,
 		       const struct elf_ranges *code, enum table_part part, uint64_t address,
 		       struct elf_name *name, struct symbol *out);
 
-/* Whether a label at `start` can't reach `address`: the symbols of this (indexed) table lie between. */
+/* Whether a label at `start` can't reach `address`: symbols of this (indexed) table lie between. */
 bool symbol_table__separates(const struct symbol_table *t, uint64_t start, uint64_t address);
 
 /* The name of symbol number `index`: as elf_image__string. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * What symbols/ reads from outside, for libFuzzer. The first byte chooses the reader: 0 ELF, 1
- * kallsyms, 2 a mangled name; what follows is its input.
- * The time limit of "make fuzz" is part of the check: every input is to be answered in bounded time.
+ * kallsyms, 2 a mangled name; what follows is its input. The time limit of "make fuzz" is part of
+ * the check: every input is to be answered in bounded time.
  */
 #include <errno.h>
 #include <stdlib.h>

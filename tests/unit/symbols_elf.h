@@ -82,7 +82,8 @@ static inline void test_elf__put_symbols(struct test_elf *e, const struct test_s
 static inline struct test_elf test_elf__new(const struct test_symbol *symbols, size_t nr,
 					    const struct test_symbol *dynamic, size_t nr_dynamic)
 {
-	static const char names[] = "\0.text\0.rodata\0.symtab\0.strtab\0.dynsym\0.dynstr\0.shstrtab";
+	static const char names[] = "\0.text\0.rodata\0.symtab\0.strtab\0.dynsym\0.dynstr\0"
+				    ".shstrtab";
 	Elf64_Shdr s[NR_S] = {};
 	Elf64_Phdr phdr = {
 		.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = SEGMENT_OFFSET,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Tells where its own functions lie, as the kernel mapped them: lines "KIND NAME OFFSET PATH", OFFSET
- * (hexadecimal) in the file PATH. KIND: E exported, L local, P slot of the linkage table, I slot of
- * an indirect function. Built as a program and as a library, in all layouts that linkers make.
+ * Tells where its own functions lie, as the kernel mapped them: lines "KIND NAME OFFSET PATH",
+ * OFFSET (hexadecimal) in the file PATH. KIND: E exported, L local, P slot of the linkage table, I
+ * slot of an indirect function. Built as a program and as a library, in all layouts that linkers
+ * make.
  */
 #include <stdint.h>
 #include <stdio.h>

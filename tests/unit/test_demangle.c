@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What is expected here was worked out by hand from the Itanium C++ ABI (chapter 5.1) and from Rust's
- * RFC 2603, but for two names marked below; it is nobody's output.
+ * What is expected here was worked out by hand from the Itanium C++ ABI (chapter 5.1) and from
+ * Rust's RFC 2603, but for two names marked below; it is nobody's output.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -26,10 +26,12 @@ static const struct pair cxx[] = {
 	{ "_ZNKR1A3barEv", "A::bar" },
 	{ "_ZN1AC2Ei", "A::A" },
 	{ "_ZN1AD0Ev", "A::~A" },
-	{ "_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector<int, std::allocator<int> >::push_back" },
+	{ "_ZNSt6vectorIiSaIiEE9push_backEOi",
+	  "std::vector<int, std::allocator<int> >::push_back" },
 	{ "_ZNKSs4sizeEv", "std::string::size" },
 	{ "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendEPKc",
-	  "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::append" },
+	  "std::__cxx11::basic_string<char, std::char_traits<char>, "
+	  "std::allocator<char> >::append" },
 	{ "_ZSt4moveIRiEONSt16remove_referenceIT_E4typeEOS2_", "std::move<int&>" },
 	/* operators */
 	{ "_ZN1AaSERKS_", "A::operator=" },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The inputs of tests/cases that are hard for symbols (S-03 to S-10), built as there: what the places
- * in question are called. Where a function lies is libelf's word.
+ * The inputs of tests/cases that are hard for symbols (S-03 to S-10), built as there: what the
+ * places in question are called. Where a function lies is libelf's word.
  */
 #include <elf.h>
 #include <errno.h>
@@ -145,8 +145,8 @@ START_TEST(s06_no_size_and_no_symbol)
 
 	build(c_compiler(), "holes", "-g0", "symbols/holes.c");
 	offset = offset_of("holes", "removed_symbol");
-	ck_assert_int_eq(places__sh("cd %s && strip -N removed_symbol -o removed holes", places_dir),
-			 0);
+	ck_assert_int_eq(places__sh("cd %s && strip -N removed_symbol -o removed holes",
+				    places_dir), 0);
 	name = name_at("removed", offset + 1);
 	ck_assert_msg(!strncmp(name, "removed+0x", 10), "%s", name);
 	ck_assert_str_eq(name_at("removed", offset_of("holes", "neighbour_before")),
@@ -220,7 +220,8 @@ START_TEST(s10_damaged_files)
 			ck_assert_str_eq(name, "chain_b");
 		else
 			ck_assert_msg(!strncmp(name, file, strlen(file)) &&
-				      !strncmp(name + strlen(file), "+0x", 3), "%s: %s", file, name);
+				      !strncmp(name + strlen(file), "+0x", 3), "%s: %s", file,
+				      name);
 	}
 	globfree(&g);
 	places__remove_dir();

@@ -162,8 +162,10 @@ END_TEST
 START_TEST(no_files_of_ours)
 {
 	static const char *const paths[] = { "/dev/null", "/", "/proc/self/maps", "/etc/passwd" };
-	Elf64_Ehdr h = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS32, ELFDATA2LSB } };
+	Elf64_Ehdr h = { .e_ident = ELFMAG };
 
+	h.e_ident[EI_CLASS] = ELFCLASS32;
+	h.e_ident[EI_DATA] = ELFDATA2LSB;
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		int fd = open(paths[i], O_RDONLY);
 
@@ -285,7 +287,8 @@ START_TEST(tables_made_to_be_slow)
 		e = test_elf__new(symbols, NR, NULL, 0);
 		f = symbol_file__open_memory(e.bytes, e.size);
 		for (int i = 0; i < LOOKUPS; i++) {
-			ck_assert_int_eq(symbol_file__find(f, OFFSET_OF(TEXT + 0x7f0), &s), -ENOENT);
+			ck_assert_int_eq(symbol_file__find(f, OFFSET_OF(TEXT + 0x7f0), &s),
+					 -ENOENT);
 			ck_assert_int_eq(symbol_file__find(f, OFFSET_OF(TEXT + 0x6ff), &s),
 					 shape ? 0 : -ENOENT);
 		}

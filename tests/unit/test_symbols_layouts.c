@@ -31,8 +31,8 @@ static const struct layout layouts[] = {
 	  false, false, 3, 2, 3, 0 },
 	{ "separate", "-pie -fPIE -Wl,-z,separate-code" IMPORTS, false, false, 3, 2, 3, 0 },
 	{ "lazy", "-pie -fPIE -Wl,-z,lazy" IMPORTS, false, false, 3, 2, 4, 0 },
-	{ "ibt", "-pie -fPIE -fcf-protection=full -Wl,-z,lazy -Wl,-z,ibtplt" IMPORTS, false, false, 3,
-	  2, 4, 0 },
+	{ "ibt", "-pie -fPIE -fcf-protection=full -Wl,-z,lazy -Wl,-z,ibtplt" IMPORTS, false,
+	  false, 3, 2, 4, 0 },
 	{ "ibtnow", "-pie -fPIE -fcf-protection=full -Wl,-z,now -Wl,-z,ibtplt" IMPORTS, false,
 	  false, 3, 2, 3, 0 },
 	{ "static", "-static", false, false, 3, 2, 0, 0 },
@@ -60,13 +60,14 @@ static bool build_and_run(const struct layout *l)
 	int status;
 
 	if (l->library)
-		status = places__sh("cd %1$s && %2$s -O2 -g -shared -fPIC -DLIBRARY %3$s -o libtruth.so "
-			    "$OLDPWD/" TRUTH_SOURCE " 2>errors && echo 'int report(void);"
-			    "int main(void) { return report(); }' >main.c && %2$s -o truth_main "
-			    "main.c -L. -ltruth -Wl,-rpath,'$ORIGIN'", places_dir, cc, l->flags);
+		status = places__sh("cd %1$s && %2$s -O2 -g -shared -fPIC -DLIBRARY %3$s "
+				    "-o libtruth.so $OLDPWD/" TRUTH_SOURCE " 2>errors && "
+				    "echo 'int report(void);int main(void) { return report(); }' "
+				    ">main.c && %2$s -o truth_main main.c -L. -ltruth "
+				    "-Wl,-rpath,'$ORIGIN'", places_dir, cc, l->flags);
 	else
-		status = places__sh("cd %s && %s -O2 -g -rdynamic %s -o truth_main $OLDPWD/" TRUTH_SOURCE
-			    " 2>errors", places_dir, cc, l->flags);
+		status = places__sh("cd %s && %s -O2 -g -rdynamic %s -o truth_main "
+				    "$OLDPWD/" TRUTH_SOURCE " 2>errors", places_dir, cc, l->flags);
 	if (status && l->may_lack)
 		return false;
 	ck_assert_msg(status == 0, "%s: not built", l->name);
@@ -83,7 +84,8 @@ static int count_kind(const struct place *places, int nr, char kind)
 	return n;
 }
 
-static void check_place(struct symbol_file *f, const char *layout, const struct place *p, bool known)
+static void check_place(struct symbol_file *f, const char *layout, const struct place *p,
+			bool known)
 {
 	struct symbol s;
 	int err = symbol_file__find(f, p->offset, &s);

@@ -46,7 +46,9 @@ static struct symbol_file *file_of(const struct test_symbol *symbols, size_t nr)
 
 START_TEST(a_sized_function_ends_where_it_says)
 {
-	static const struct test_symbol symbols[] = { FUNC("b", 0x40, 0x10), FUNC("a", 0x10, 0x20) };
+	static const struct test_symbol symbols[] = {
+		FUNC("b", 0x40, 0x10), FUNC("a", 0x10, 0x20),
+	};
 	struct symbol_file *f = file_of(ARRAY(symbols));
 
 	expect(f, TEXT + 0x0f, NULL);
@@ -201,7 +203,8 @@ START_TEST(labels_are_taken_only_where_no_function_is)
 {
 	static const struct test_symbol symbols[] = {
 		FUNC("function", 0x10, 0x40), LABEL("inside", 0x20), LABEL("at_start", 0x10),
-		LABEL("label", 0x60), { "sized_label", TEXT + 0x80, 0x10, STB_GLOBAL, STT_NOTYPE, 0 },
+		LABEL("label", 0x60),
+		{ "sized_label", TEXT + 0x80, 0x10, STB_GLOBAL, STT_NOTYPE, 0 },
 	};
 	struct symbol_file *f = file_of(ARRAY(symbols));
 
