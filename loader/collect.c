@@ -10,13 +10,20 @@
 
 #include <bpf/bpf.h>
 
+#include "loader/base/clock.h"
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "unwind/rows.h"
 #include "unwind/stack.h"
 
 #define EXEC_NS 1000000000ull	/* by then the record of an exec was read, or it is lost */
-#define REREAD_NS 5000000ull	/* unknown code makes mappings be read again, not more often */
+/*
+ * Unknown code makes mappings be read again; where that was in vain many times, not more often than
+ * this. Readings that take longer than this get a part of our time only: there may be a million
+ * mappings.
+ */
+#define REREAD_NS 5000000ull
+#define REREAD_PART 10
 #define MAX_PENDING 64
 #define READ_AT_ONCE 4096	/* records; some ms */
 
@@ -226,6 +233,22 @@ static bool met_unknown_code(const struct collect *c, uint32_t nr)
 	       FRAME_END_WHY(c->words[nr - 1]) == END_NOT_CODE;
 }
 
+/* Which it is, but for a process of some ten thousand mappings. */
+static bool reading_is_cheap(const struct process *p, uint64_t now)
+{
+	return p->read_took < REREAD_NS || now >= p->read_at + REREAD_PART * p->read_took;
+}
+
+/* Of a process that had unknown code in a stack at `time`. */
+static bool may_reread(const struct process *p, uint64_t time)
+{
+	uint64_t now = clock__now_ns();
+
+	if (time + REREAD_NS <= p->read_at || !reading_is_cheap(p, now))
+		return false;
+	return p->fruitless < PROCESSES_FRUITLESS || now >= p->read_at + REREAD_NS;
+}
+
 /*
  * Unwinds a copied stack by the mappings that were known, a forked child's being its parent's: what
  * is mapped now may be another image already, though the copy was made a moment ago.
@@ -244,11 +267,13 @@ static uint32_t unwind_raw(struct collect *c, const struct rec_raw *rec, struct 
 	}
 	nr = walk(c, rec, p);
 	/* Code that was mapped since the mappings were read, or no code at all. */
-	if (met_unknown_code(c, nr) && rec->head.time + REREAD_NS > p->read_at) {
-		refresh(c, p);
-		nr = walk(c, rec, p);
+	if (met_unknown_code(c, nr)) {
+		if (may_reread(p, rec->head.time)) {
+			refresh(c, p);
+			nr = walk(c, rec, p);
+		}
 		if (met_unknown_code(c, nr))
-			processes__refill(c->config.processes, p, 1);
+			processes__fruitless(c->config.processes, p);
 	} else if (!p->read_at) {
 		refresh(c, p);
 	}
@@ -407,25 +432,35 @@ void collect__mapped(struct collect *c, pid_t tgid)
 {
 	unsigned int i;
 
-	if (!processes__find(c->config.processes, tgid))
+	struct process *p = processes__find(c->config.processes, tgid);
+
+	if (!p)
 		return;
 	for (i = 0; i < c->nr_pending; i++)
 		if (c->pending[i] == tgid)
 			return;
 	if (c->nr_pending == MAX_PENDING)
 		collect__refresh(c);
-	c->pending[c->nr_pending++] = tgid;
+	if (c->nr_pending == MAX_PENDING)
+		refresh(c, p);
+	else
+		c->pending[c->nr_pending++] = tgid;
 }
 
 void collect__refresh(struct collect *c)
 {
-	unsigned int i;
+	uint64_t now = clock__now_ns();
+	unsigned int i, kept = 0;
 
 	for (i = 0; i < c->nr_pending; i++) {
 		struct process *p = processes__find(c->config.processes, c->pending[i]);
 
-		if (p)
+		if (!p)
+			continue;
+		if (reading_is_cheap(p, now))
 			refresh(c, p);
+		else
+			c->pending[kept++] = c->pending[i];
 	}
-	c->nr_pending = 0;
+	c->nr_pending = kept;
 }

@@ -47,6 +47,11 @@ static int add_ring(const struct facts_input *in, struct profile *p, uint64_t re
 		{ PROFILE_LOST_OTHER, "processes not followed, too many", n[LOST_PROCS_FULL] },
 		{ PROFILE_LOST_OTHER, "launch arguments unreadable", n[LOST_ARGS] },
 		{ PROFILE_LOST_OTHER, "mapping events lost", in->mappings_lost },
+		{ PROFILE_LOST_OTHER, "processes with too many mappings: some are left out",
+		  processes__limited(in->processes, LIMIT_OWN_MAPPINGS) },
+		{ PROFILE_INFO, "processes beyond the limit, all their stacks unwound from copies",
+		  processes__limited(in->processes, LIMIT_PROCESSES) +
+		  processes__limited(in->processes, LIMIT_MAPPINGS) },
 		{ PROFILE_LOST_OTHER, "records unreadable", c.unreadable_records },
 		{ PROFILE_LOST_OTHER, "records lost, out of memory", c.no_memory },
 		{ PROFILE_INFO, "stacks unwound from a copy", c.raw },

@@ -15,6 +15,7 @@ struct facts_input {
 	const struct probes *probes;
 	const struct collect *collect;
 	const struct launches *launches;	/* NULL: none recorded */
+	const struct processes *processes;
 	uint64_t mappings_lost;		/* records of new mappings that the kernel dropped */
 };
 

@@ -29,6 +29,7 @@ struct processes {
 	struct ranges *mappings;
 	uint32_t generations;
 	unsigned int alive;
+	uint64_t limited[NR_PROCESSES_LIMITS];
 };
 
 struct processes *processes__new(const struct processes_maps *maps, struct files *files)
@@ -108,6 +109,17 @@ unsigned int processes__alive(const struct processes *ps)
 	return ps->alive;
 }
 
+uint64_t processes__limited(const struct processes *ps, enum processes_limit limit)
+{
+	return ps->limited[limit];
+}
+
+static void processes__limit(struct processes *ps, struct process *p, enum processes_limit limit)
+{
+	ps->limited[limit] += !(p->limits >> limit & 1);
+	p->limits |= (uint8_t)(1u << limit);
+}
+
 static struct process *processes__add(struct processes *ps, pid_t tgid, bool target)
 {
 	struct process *p;
@@ -137,16 +149,26 @@ static struct process *processes__add(struct processes *ps, pid_t tgid, bool tar
 	return p;
 }
 
-static void processes__drop_mappings(struct processes *ps, struct process *p)
+static void processes__put_range(struct processes *ps, uint64_t range)
 {
-	uint64_t range;
-
-	if (p->slot == PROC_NO_SLOT)
-		return;
-	range = ps->maps.slots[p->slot].mappings;
-	__atomic_store_n(&ps->maps.slots[p->slot].mappings, 0, __ATOMIC_RELEASE);
 	if ((uint32_t)range)
 		ranges__put(ps->mappings, (uint32_t)(range >> 32), (uint32_t)range, clock__now_ns());
+}
+
+/* From now on the BPF side knows none, and sends copies. */
+static void processes__drop_mappings(struct processes *ps, struct process *p)
+{
+	struct proc_slot *slot;
+	uint64_t range;
+
+	p->published = false;
+	if (p->slot == PROC_NO_SLOT)
+		return;
+	slot = &ps->maps.slots[p->slot];
+	range = slot->mappings;
+	__atomic_store_n(&slot->read_seq, slot->map_seq - 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->mappings, 0, __ATOMIC_RELEASE);
+	processes__put_range(ps, range);
 }
 
 /* The process is over, or another image now: its index lives on for what was recorded. */
@@ -199,8 +221,10 @@ static int gather_mapping(const struct maps_line *line, void *arg)
 	struct gather *g = arg;
 	struct mapping *m;
 
-	if (g->nr == GPUCOLLECT_MAX_PROC_MAPPINGS)
+	if (g->nr == GPUCOLLECT_MAX_PROC_MAPPINGS) {
+		processes__limit(g->ps, g->p, LIMIT_OWN_MAPPINGS);
 		return 0;
+	}
 	if (g->nr == g->room) {
 		uint32_t room = g->room ? g->room * 2 : 64;
 
@@ -220,45 +244,74 @@ static int gather_mapping(const struct maps_line *line, void *arg)
 	return 0;
 }
 
-static int processes__publish(struct processes *ps, struct process *p, uint32_t seq)
+/*
+ * The old list holds until the new one stands. The number goes up before and after: what a program
+ * finds meanwhile it knows under none of the two.
+ */
+static void processes__publish(struct processes *ps, struct process *p)
 {
 	struct proc_slot *slot = &ps->maps.slots[p->slot];
+	uint64_t old = slot->mappings;
 	uint32_t first = 0;
 
-	processes__drop_mappings(ps, p);
-	if (p->nr_mappings && !ranges__get(ps->mappings, p->nr_mappings, clock__now_ns(), &first))
-		return -ENOSPC;
-	slot->mappings_seq++;	/* before and after: what is found meanwhile is known to neither */
+	if (p->nr_mappings && !ranges__get(ps->mappings, p->nr_mappings, clock__now_ns(), &first)) {
+		processes__limit(ps, p, LIMIT_MAPPINGS);
+		processes__drop_mappings(ps, p);
+		return;
+	}
 	memcpy(&ps->maps.mappings[first], p->mappings, p->nr_mappings * sizeof(*p->mappings));
+	__atomic_store_n(&slot->mappings_seq, slot->mappings_seq + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->mappings, (uint64_t)first << 32 | p->nr_mappings, __ATOMIC_RELEASE);
-	slot->unknown_budget = UNKNOWN_BUDGET;
-	slot->mappings_seq++;
-	__atomic_store_n(&slot->read_seq, seq, __ATOMIC_RELEASE);
-	return 0;
+	__atomic_store_n(&slot->mappings_seq, slot->mappings_seq + 1, __ATOMIC_RELEASE);
+	processes__put_range(ps, old);
+	p->published = true;
+}
+
+/* Takes over what was read, and tells the BPF side if it is new. */
+static void processes__take(struct processes *ps, struct process *p, const struct gather *g)
+{
+	bool same = g->nr == p->nr_mappings &&
+		    (!g->nr || !memcmp(g->mappings, p->mappings, g->nr * sizeof(*g->mappings)));
+
+	free(p->mappings);
+	p->mappings = g->mappings;
+	p->nr_mappings = g->nr;
+	if (!same)
+		p->fruitless = 0;
+	if (p->slot == PROC_NO_SLOT)
+		return;
+	if (!same || !p->published)
+		processes__publish(ps, p);
+	if (!p->published)
+		return;
+	__atomic_store_n(&ps->maps.slots[p->slot].unknown_budget, UNKNOWN_BUDGET, __ATOMIC_RELAXED);
+	__atomic_store_n(&ps->maps.slots[p->slot].read_seq, p->seq, __ATOMIC_RELEASE);
 }
 
 int processes__refresh(struct processes *ps, struct process *p)
 {
 	struct gather g = { .ps = ps, .p = p };
-	uint32_t seq;
+	uint64_t start = clock__own_ns();
+	uint32_t seq = 0;
 	int err;
 
 	if (p->exited)
 		return -ESRCH;
-	err = processes__announce(ps, p);
-	if (err)
-		return err;
-	seq = __atomic_load_n(&ps->maps.slots[p->slot].map_seq, __ATOMIC_ACQUIRE);
+	/* Without a slot the BPF side sends copies of its stacks, which these mappings serve, too. */
+	if (processes__announce(ps, p))
+		processes__limit(ps, p, LIMIT_PROCESSES);
+	if (p->slot != PROC_NO_SLOT)
+		seq = __atomic_load_n(&ps->maps.slots[p->slot].map_seq, __ATOMIC_ACQUIRE);
 	p->read_at = clock__now_ns();
 	err = maps__read(p->tgid, gather_mapping, &g);
+	p->read_took = clock__own_ns() - start;
 	if (err) {
 		free(g.mappings);	/* what was known stays: the process is over */
 		return err;
 	}
-	free(p->mappings);
-	p->mappings = g.mappings;
-	p->nr_mappings = g.nr;
-	return processes__publish(ps, p, seq);
+	p->seq = seq;
+	processes__take(ps, p, &g);
+	return 0;
 }
 
 struct process *processes__get(struct processes *ps, pid_t tgid, bool target)
@@ -280,18 +333,19 @@ struct process *processes__get(struct processes *ps, pid_t tgid, bool target)
 
 bool processes__stale(const struct processes *ps, const struct process *p)
 {
-	const struct proc_slot *slot;
-
-	if (!p->read_at || p->slot == PROC_NO_SLOT)
+	if (!p->read_at)
 		return true;
-	slot = &ps->maps.slots[p->slot];
-	return __atomic_load_n(&slot->map_seq, __ATOMIC_ACQUIRE) != slot->read_seq;
+	return p->slot != PROC_NO_SLOT &&
+	       __atomic_load_n(&ps->maps.slots[p->slot].map_seq, __ATOMIC_ACQUIRE) != p->seq;
 }
 
-void processes__refill(struct processes *ps, struct process *p, int budget)
+void processes__fruitless(struct processes *ps, struct process *p)
 {
+	p->fruitless += p->fruitless < PROCESSES_FRUITLESS;
 	if (p->slot != PROC_NO_SLOT)
-		__atomic_store_n(&ps->maps.slots[p->slot].unknown_budget, budget, __ATOMIC_RELAXED);
+		__atomic_store_n(&ps->maps.slots[p->slot].unknown_budget,
+				 p->fruitless < PROCESSES_FRUITLESS ? UNKNOWN_BUDGET : 1,
+				 __ATOMIC_RELAXED);
 }
 
 void processes__forked(struct processes *ps, pid_t parent, pid_t child, const char *comm)
@@ -333,10 +387,8 @@ void processes__execed(struct processes *ps, pid_t tgid, const char *comm)
 	memcpy(p->comm, comm, sizeof(p->comm));
 	p->comm[sizeof(p->comm) - 1] = '\0';
 	p->slot = slot;
-	if (slot != PROC_NO_SLOT) {
+	if (slot != PROC_NO_SLOT)
 		ps->maps.slots[slot].generation = ++ps->generations;
-		ps->maps.slots[slot].read_seq = ps->maps.slots[slot].map_seq - 1;
-	}
 }
 
 void processes__exited(struct processes *ps, pid_t tgid)
@@ -355,7 +407,14 @@ void processes__sweep(struct processes *ps)
 {
 	uint32_t i;
 
-	for (i = 0; i < ps->nr; i++)
-		if (!ps->process[i]->exited && kill(ps->process[i]->tgid, 0) && errno == ESRCH)
-			processes__exited(ps, ps->process[i]->tgid);
+	for (i = 0; i < ps->nr; i++) {
+		struct process *p = ps->process[i];
+
+		if (p->exited)
+			continue;
+		if (p->fruitless < PROCESSES_FRUITLESS)
+			p->fruitless = 0;
+		if (kill(p->tgid, 0) && errno == ESRCH)
+			processes__exited(ps, p->tgid);
+	}
 }

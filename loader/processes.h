@@ -22,12 +22,27 @@ struct process {
 	uint32_t slot;
 	uint32_t nr_mappings;
 	struct mapping *mappings;	/* sorted by start: as the BPF side has them */
+	uint32_t seq;		/* of the image that the mappings are of: map_seq of the slot */
 	uint64_t read_at;	/* CLOCK_MONOTONIC ns of the last reading; 0: never */
+	uint64_t read_took;	/* CPU time, ns */
 	uint64_t outdated_at;	/* since when another image is known to be there; 0: isn't */
 	char comm[GPUCOLLECT_COMM_LEN];
 	bool target;
 	bool exited;
 	bool ours;		/* our own child before it executes the command: not reported */
+	bool published;		/* the BPF side has these mappings */
+	uint8_t fruitless;	/* looks for unknown code that found nothing new; PROCESSES_FRUITLESS: many */
+	uint8_t limits;		/* bit set of enum processes_limit */
+};
+
+#define PROCESSES_FRUITLESS 16
+
+/* What processes can have too much of. Counted once for each process. */
+enum processes_limit {
+	LIMIT_PROCESSES = 0,	/* more than GPUCOLLECT_MAX_PROCS: all its stacks come as copies */
+	LIMIT_MAPPINGS = 1,	/* of all processes: the same */
+	LIMIT_OWN_MAPPINGS = 2,	/* more than GPUCOLLECT_MAX_PROC_MAPPINGS: code in the rest is unknown */
+	NR_PROCESSES_LIMITS,
 };
 
 /* What is mmap'ed of the BPF side, and the descriptor of map procs. */
@@ -52,8 +67,13 @@ struct process *processes__find(struct processes *ps, pid_t tgid);
 int processes__refresh(struct processes *ps, struct process *p);
 /* True if the mappings were never read, or if there was an exec since. */
 bool processes__stale(const struct processes *ps, const struct process *p);
-/* Lets the BPF side send stacks with code in unknown mappings again, after fruitless ones. */
-void processes__refill(struct processes *ps, struct process *p, int budget);
+/*
+ * There was unknown code in a stack, and reading the mappings again would not, or did not, tell what it
+ * is. If that happens often the BPF side sends fewer such stacks.
+ */
+void processes__fruitless(struct processes *ps, struct process *p);
+/* Processes that hit a limit. */
+uint64_t processes__limited(const struct processes *ps, enum processes_limit limit);
 
 /* Records of the ring. A forked child inherits name and mappings until it is read itself. */
 void processes__forked(struct processes *ps, pid_t parent, pid_t child, const char *comm);
@@ -65,7 +85,7 @@ unsigned int processes__alive(const struct processes *ps);
 /* By index, 0 up to the count; pointers stay valid as long as `ps`. */
 uint32_t processes__count(const struct processes *ps);
 struct process *processes__at(const struct processes *ps, uint32_t index);
-/* Forgets those that ended without a record saying so; to be called every second or so. */
+/* Forgives few fruitless looks, forgets those that ended without a record saying so; to be called every second or so. */
 void processes__sweep(struct processes *ps);
 
 #endif

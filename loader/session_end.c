@@ -97,6 +97,7 @@ static int build_profile(struct session *s, struct symbols *symbols, struct prof
 		.probes = s->probes,
 		.collect = s->collect,
 		.launches = s->launches,
+		.processes = s->processes,
 		.mappings_lost = s->mappings_lost,
 	};
 	struct profile_run *run = profile__run(p);
