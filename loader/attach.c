@@ -11,7 +11,9 @@
 
 #include "gpu_timing/reader.h"
 #include "loader/base/log.h"
+#include "loader/base/table.h"
 #include "loader/driver.h"
+#include "loader/injection.h"
 
 /* A file that has probes, in all processes (tgid -1) or in one. */
 struct probed {
@@ -24,21 +26,28 @@ struct attach {
 	struct attach_config config;
 	struct probed *probed;
 	size_t nr;
+	struct table *looked_at;	/* processes with a driver, by their index */
 };
 
 struct attach *attach__new(const struct attach_config *config)
 {
 	struct attach *a = calloc(1, sizeof(*a));
 
-	if (a)
-		a->config = *config;
-	return a;
+	if (!a)
+		return NULL;
+	a->config = *config;
+	a->looked_at = table__new();
+	if (a->looked_at)
+		return a;
+	free(a);
+	return NULL;
 }
 
 void attach__free(struct attach *a)
 {
 	if (!a)
 		return;
+	table__free(a->looked_at);
 	free(a->probed);
 	free(a);
 }
@@ -156,13 +165,40 @@ static void attach_mapped(struct attach *a, const struct process *p, pid_t tgid)
 	}
 }
 
+static bool maps_driver(const struct attach *a, const struct process *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->nr_mappings; i++)
+		if (p->mappings[i].file && is_driver(files__path(a->config.files, p->mappings[i].file)))
+			return true;
+	return false;
+}
+
+/* A process that the library can't get into: a container's, or one with an environment of its own. */
+static void look_for_library(struct attach *a, const struct process *p)
+{
+	const char *why;
+	uint64_t once;
+
+	if (!maps_driver(a, p) || table__get(a->looked_at, p->index, &once))
+		return;
+	if (table__set(a->looked_at, p->index, 1) ||
+	    injection__reaches(p->tgid, a->config.library, &why))
+		return;
+	log_warn_some("no GPU times in process %d (%s): the timing library does not get in, since %s; its "
+		      "launches are counted from now on", (int)p->tgid, p->comm, why);
+	attach_mapped(a, p, p->tgid);
+}
+
 void attach__process(struct attach *a, const struct process *p)
 {
 	const struct options *o = a->config.options;
 
 	if (a->config.library)
-		return;
-	attach_mapped(a, p, o->all || o->command ? -1 : p->tgid);
+		look_for_library(a, p);
+	else
+		attach_mapped(a, p, o->all || o->command ? -1 : p->tgid);
 }
 
 void attach__refused(struct attach *a, struct process *p, enum channel_reason reason,

@@ -22,7 +22,7 @@ struct attach_config {
 	struct probes *probes;
 	struct files *files;
 	const struct options *options;
-	bool library;		/* the command has the timing library, which sees its launches */
+	const char *library;	/* path of the timing library that the command gets; NULL: none */
 };
 
 struct attach *attach__new(const struct attach_config *config);	/* NULL: out of memory */
@@ -35,7 +35,10 @@ void attach__free(struct attach *a);	/* NULL is fine; the probes go with struct 
  */
 int attach__before(struct attach *a);
 
-/* The process mapped something: a libcuda that has no probes yet gets them. */
+/*
+ * The process mapped something: a libcuda that has no probes yet gets them. With the library only
+ * where that can't get in, which is said.
+ */
 void attach__process(struct attach *a, const struct process *p);
 
 /* The library in this process can't time: says so, and counts by probes from now on. */

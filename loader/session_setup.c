@@ -227,7 +227,7 @@ static int setup_targets(struct session *s)
 		.probes = s->probes,
 		.files = s->files,
 		.options = s->options,
-		.library = s->inject,
+		.library = s->library ? library__path(s->library) : NULL,
 	};
 	int err = 0;
 
