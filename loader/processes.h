@@ -85,7 +85,10 @@ unsigned int processes__alive(const struct processes *ps);
 /* By index, 0 up to the count; pointers stay valid as long as `ps`. */
 uint32_t processes__count(const struct processes *ps);
 struct process *processes__at(const struct processes *ps, uint32_t index);
-/* Forgives few fruitless looks, forgets those that ended without a record saying so; to be called every second or so. */
+/*
+ * Forgives few fruitless looks, forgets those that ended without a record saying so; to be called
+ * every second or so.
+ */
 void processes__sweep(struct processes *ps);
 
 #endif
