@@ -30,7 +30,6 @@ extern const char embedded_timing_library_end[];
 struct library {
 	char path[256];
 	char own_dir[64];	/* to be removed at the end; "": none */
-	uint64_t inode;
 	uint64_t site[NR_CHANNEL_SITES];	/* offset in the file; 0: none */
 	enum channel_site cheapest;
 };
@@ -80,8 +79,19 @@ static int find_sites(struct library *l)
 	return err;
 }
 
-/* The file at `path` has exactly our bytes, belongs to us and nobody else may write it. */
-static bool is_ours(const char *path, uint64_t *inode)
+/* Not from a file system that is mounted noexec, as /run often is: the driver would say nothing. */
+static bool can_execute(int fd)
+{
+	void *at = mmap(NULL, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+
+	if (at == MAP_FAILED)
+		return false;
+	munmap(at, 1);
+	return true;
+}
+
+/* The file at `path` has exactly our bytes, belongs to us, nobody else may write it, all may use it. */
+static bool is_ours(const char *path)
 {
 	size_t size = embedded_size();
 	struct stat st;
@@ -93,11 +103,9 @@ static bool is_ours(const char *path, uint64_t *inode)
 		return false;
 	bytes = malloc(size);
 	if (bytes && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-	    !(st.st_mode & 022) && (size_t)st.st_size == size &&
+	    (st.st_mode & 0777) == 0755 && (size_t)st.st_size == size && can_execute(fd) &&
 	    pread(fd, bytes, size, 0) == (ssize_t)size)
 		same = !memcmp(bytes, embedded_timing_library, size);
-	if (same)
-		*inode = st.st_ino;
 	free(bytes);
 	close(fd);
 	return same;
@@ -141,42 +149,81 @@ static int write_file(const char *dir, const char *path)
 	return err;
 }
 
-/* A directory that only we can change: an existing one of somebody else is not used. */
-static bool private_dir(const char *dir)
+/*
+ * A directory that only we can change and all can enter, whatever our umask: an existing one of
+ * somebody else is not used.
+ */
+static bool shared_dir(const char *dir)
 {
 	struct stat st;
 
 	if (mkdir(dir, 0755) && errno != EEXIST)
 		return false;
-	return !lstat(dir, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-	       !(st.st_mode & 022);
+	if (lstat(dir, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022)
+		return false;
+	return (st.st_mode & 0777) == 0755 || !chmod(dir, 0755);
 }
 
-static int place(struct library *l)
+static bool place_shared(struct library *l)
 {
 	uint64_t hash = hash__bytes(embedded_timing_library, embedded_size(), 1);
+
+	if (!shared_dir(SHARED_DIR))
+		return false;
+	snprintf(l->path, sizeof(l->path), SHARED_DIR "/" FILE_NAME "-%016" PRIx64 ".so", hash);
+	if (is_ours(l->path))
+		return true;
+	if (write_file(SHARED_DIR, l->path))
+		return false;
+	if (is_ours(l->path))
+		return true;
+	unlink(l->path);
+	return false;
+}
+
+static void remove_own(struct library *l)
+{
+	if (!l->own_dir[0])
+		return;
+	unlink(l->path);
+	rmdir(l->own_dir);
+	l->own_dir[0] = '\0';
+}
+
+static int place_own(struct library *l, const char *where)
+{
 	int err;
 
-	if (private_dir(SHARED_DIR)) {
-		snprintf(l->path, sizeof(l->path), SHARED_DIR "/" FILE_NAME "-%016" PRIx64 ".so", hash);
-		if (is_ours(l->path, &l->inode))
-			return 0;
-		if (!write_file(SHARED_DIR, l->path) && is_ours(l->path, &l->inode))
-			return 0;
-	}
-	strcpy(l->own_dir, "/tmp/gpucollect-XXXXXX");
+	snprintf(l->own_dir, sizeof(l->own_dir), "%s/gpucollect-XXXXXX", where);
 	if (!mkdtemp(l->own_dir)) {
 		err = -errno;
 		l->own_dir[0] = '\0';
 		return err;
 	}
-	if (chmod(l->own_dir, 0755))
-		return -errno;
 	snprintf(l->path, sizeof(l->path), "%s/" FILE_NAME ".so", l->own_dir);
-	err = write_file(l->own_dir, l->path);
-	if (!err && !is_ours(l->path, &l->inode))
-		err = -EIO;
+	err = chmod(l->own_dir, 0755) ? -errno : write_file(l->own_dir, l->path);
+	if (!err && !is_ours(l->path))
+		err = -EACCES;
+	if (err)
+		remove_own(l);
 	return err;
+}
+
+static int place(struct library *l)
+{
+	static const char *const dirs[] = { "/tmp", "/var/tmp", "/dev/shm" };
+	int err = 0, first = 0;
+	size_t i;
+
+	if (place_shared(l))
+		return 0;
+	for (i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+		err = place_own(l, dirs[i]);
+		if (!err)
+			return 0;
+		first = first ? first : err;
+	}
+	return first;
 }
 
 int library__new(struct library **out, char **why)
@@ -196,8 +243,9 @@ int library__new(struct library **out, char **why)
 		*out = l;
 		return 0;
 	}
-	if (asprintf(why, "the timing library can't be put into %s or /tmp: %s; make room there, or "
-		     "use --no-inject --metric launches", SHARED_DIR, strerror(-err)) < 0)
+	if (asprintf(why, "the timing library can't be put into %s or /tmp: %s; make room there, mount "
+		     "one of them without noexec, or use --no-inject --metric launches", SHARED_DIR,
+		     strerror(-err)) < 0)
 		*why = NULL;
 	library__free(l);
 	return err;
@@ -207,21 +255,13 @@ void library__free(struct library *l)
 {
 	if (!l)
 		return;
-	if (l->own_dir[0]) {
-		unlink(l->path);
-		rmdir(l->own_dir);
-	}
+	remove_own(l);
 	free(l);
 }
 
 const char *library__path(const struct library *l)
 {
 	return l->path;
-}
-
-uint64_t library__inode(const struct library *l)
-{
-	return l->inode;
 }
 
 /* ns for a call of the site with its probe; the program ignores this process. */

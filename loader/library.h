@@ -16,15 +16,14 @@ struct library;
 
 /*
  * Puts the embedded library where every user can read it and nobody but the owner can change it:
- * one file for all runs of this build, in /run/gpucollect or, if that can't be, in a directory of
- * its own in /tmp, which library__free removes. 0 or negative errno with *why.
+ * one file for all runs of this build, in /run/gpucollect or, if that can't be (or is mounted
+ * noexec), in a directory of its own in /tmp, /var/tmp or /dev/shm, which library__free removes. 0 or
+ * negative errno with *why.
  */
 int library__new(struct library **out, char **why);
 void library__free(struct library *l);	/* NULL is fine */
 
 const char *library__path(const struct library *l);
-/* Device and inode of the file: its frames are cut from launch stacks. */
-uint64_t library__inode(const struct library *l);
 
 /*
  * Attaches the program to the sites; finds out which of them is cheapest on this kernel by calling
