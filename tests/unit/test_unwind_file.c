@@ -141,6 +141,23 @@ START_TEST(found_without_a_table)
 }
 END_TEST
 
+/* Where no header gives its size, .eh_frame ends at its terminator: what follows is something else. */
+START_TEST(nothing_is_read_behind_the_terminator)
+{
+	struct maker m = { .table = TABLE_OMITTED, .no_sections = true };
+	struct opened o;
+
+	three_functions(&m);
+	maker__build(&m);
+	m.fdes[3] = (struct maker_fde){ .start = maker__code(&m, 0x1200), .len = 0x40 };
+	m.at = MAKER_EH + m.eh_size;
+	maker__fde(&m, 3, MAKER_EH, false);
+	o = open_image(m.image, sizeof(m.image));
+	expect_three_functions(&o);
+	close_image(&o);
+}
+END_TEST
+
 START_TEST(a_table_that_lies_is_not_believed)
 {
 	try_three_functions((struct maker){ .table = TABLE_UNSORTED }, FDE_SCAN);
@@ -567,7 +584,8 @@ START_TEST(from_a_descriptor)
 END_TEST
 
 UNIT_MAIN("unwind_file", found_by_the_table, segments_have_biases_of_their_own,
-	  found_without_a_table, a_table_that_lies_is_not_believed,
+	  found_without_a_table, nothing_is_read_behind_the_terminator,
+	  a_table_that_lies_is_not_believed,
 	  section_headers_that_lie_are_not_believed, nothing_but_debug_frame,
 	  debug_frame_fills_the_gaps_only, encodings_versions_and_lengths,
 	  debug_frame_in_64_bit_form, what_can_not_be_read_has_no_rule,
