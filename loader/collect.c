@@ -24,7 +24,7 @@
  */
 #define REREAD_NS 5000000ull
 #define REREAD_PART 10
-#define MAX_PENDING 64
+#define MAX_PENDING 256
 #define READ_AT_ONCE 4096	/* records; some ms */
 
 struct collect {
@@ -430,21 +430,22 @@ int collect__read(struct collect *c)
 
 void collect__mapped(struct collect *c, pid_t tgid)
 {
+	struct process *p;
 	unsigned int i;
 
-	struct process *p = processes__find(c->config.processes, tgid);
-
-	if (!p)
-		return;
+	/* Whether it is one of ours may be told by a record that is still in the ring. */
 	for (i = 0; i < c->nr_pending; i++)
 		if (c->pending[i] == tgid)
 			return;
 	if (c->nr_pending == MAX_PENDING)
 		collect__refresh(c);
-	if (c->nr_pending == MAX_PENDING)
-		refresh(c, p);
-	else
+	if (c->nr_pending < MAX_PENDING) {
 		c->pending[c->nr_pending++] = tgid;
+		return;
+	}
+	p = processes__find(c->config.processes, tgid);
+	if (p)
+		refresh(c, p);
 }
 
 void collect__refresh(struct collect *c)

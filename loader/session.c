@@ -84,6 +84,8 @@ static void on_tick(struct session *s)
 	if (read(s->tick_fd, &n, sizeof(n)) != sizeof(n))
 		return;
 	FAULT_POINT("tick");
+	/* Its events wake us only when half of its ring is full. */
+	s->mappings_lost += sampling__read(s->sampling, session__on_mapping, s);
 	if (s->launches)
 		launches__poll(s->launches);
 	if (++s->ticks % TICKS_PER_SECOND)
