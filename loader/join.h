@@ -17,6 +17,8 @@ struct join;
 struct join_launch {
 	uint32_t stack;
 	uint32_t tid;
+	uint64_t function;	/* as of the record, and its flags: where there is no result */
+	uint32_t flags;
 };
 
 /* A launch is complete; or one half is NULL: it was lost, or too many wait. 0 or negative errno. */

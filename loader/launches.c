@@ -27,6 +27,7 @@
  */
 #define MAX_WAITING (1u << 18)	/* in a process */
 #define MAX_NAME_BYTES (64u << 20)
+#define NAME_COST 128u		/* of one, beside its text */
 
 /* Devices of one process whose constants are kept; ordinals beyond have raw durations. */
 #define MAX_DEVICES 64
@@ -36,6 +37,7 @@ struct target {
 	struct channel *channel;	/* NULL: hello, but not yet opened */
 	struct join *join;
 	struct table *names;		/* generation -> work */
+	struct table *latest;		/* function -> generation */
 	size_t name_bytes;
 	struct calibration calibration[MAX_DEVICES];
 	bool calibrated[MAX_DEVICES];
@@ -137,9 +139,15 @@ static int account_result(struct launches *l, const struct target *t, uint32_t s
 /* Of join.h. */
 static int account(void *ctx, const struct join_launch *launch, const struct channel_result *r)
 {
-	static const struct channel_result no_end = { .cause = CAUSE_NO_END, .device = -1 };
+	struct channel_result no_end = { .cause = CAUSE_NO_END, .device = -1 };
 	const struct context *c = ctx;
+	uint64_t name = 0;
 
+	if (!r && launch) {
+		no_end.flags = (uint16_t)launch->flags;
+		if (table__get(c->t->latest, launch->function, &name))
+			no_end.name = (uint32_t)name;
+	}
 	c->l->counters.no_end += !r;
 	c->l->counters.no_stack += !launch;
 	return account_result(c->l, c->t, launch ? launch->stack : STACKS_NONE, launch ? launch->tid : 0,
@@ -153,6 +161,7 @@ static void target__free(struct target *t)
 	channel__close(t->channel);
 	join__free(t->join);
 	table__free(t->names);
+	table__free(t->latest);
 	if (t->pidfd >= 0)
 		close(t->pidfd);
 	free(t);
@@ -198,7 +207,8 @@ static struct target *target__add(struct launches *l, struct process *p)
 	t->fd_hint = -1;
 	t->join = join__new(MAX_WAITING, account);
 	t->names = table__new();
-	if (!t->join || !t->names)
+	t->latest = table__new();
+	if (!t->join || !t->names || !t->latest)
 		goto fail;
 	l->target[l->nr_targets++] = t;
 	return t;
@@ -206,6 +216,7 @@ fail:
 	if (t) {
 		join__free(t->join);
 		table__free(t->names);
+		table__free(t->latest);
 	}
 	free(t);
 	return NULL;
@@ -238,7 +249,9 @@ static bool is_watched(const struct target *t)
 int launches__record(struct launches *l, struct process *p, const struct rec_launch *rec,
 		     uint32_t stack)
 {
-	const struct join_launch launch = { .stack = stack, .tid = rec->tid };
+	const struct join_launch launch = {
+		.stack = stack, .tid = rec->tid, .function = rec->function, .flags = rec->flags,
+	};
 	struct context ctx = { .l = l };
 
 	ctx.t = find(l, p);
@@ -263,19 +276,20 @@ static void on_name(void *ctx, const struct channel_name *name)
 	struct context *c = ctx;
 	uint32_t work;
 
-	if (name->len > MAX_NAME_BYTES - c->t->name_bytes) {
+	if (name->len + NAME_COST > MAX_NAME_BYTES - c->t->name_bytes) {
 		c->l->counters.lost_names++;
 		return;
 	}
 	if (name->status == NAME_ERROR)
 		return;
-	c->t->name_bytes += name->len;
+	c->t->name_bytes += name->len + NAME_COST;
 	/* Not to be mixed up with one whose name is empty. */
 	if (name->status == NAME_NULL)
 		work = works__add(c->l->names, no_name, strlen(no_name));
 	else
 		work = works__add(c->l->names, name->text, name->len);
-	c->no_memory |= !work || table__set(c->t->names, name->generation, work);
+	c->no_memory |= !work || table__set(c->t->names, name->generation, work) ||
+			table__set(c->t->latest, name->function, name->generation);
 }
 
 static void on_device(void *ctx, const struct channel_device *d)
