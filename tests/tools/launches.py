@@ -156,7 +156,7 @@ def account(out):
         elif words[0] == "chain":
             chains.append(Chain(pid, words[1], words[2], int(words[3]), int(words[4])))
         elif words[0] == "graph":
-            chains.append(Chain(pid, words[1], "graph", int(words[2]), int(words[4])))
+            chains.append(Chain(pid, words[1], "[graph]", int(words[2]), int(words[4])))
     return merge(chains)
 
 
@@ -197,7 +197,7 @@ def compare(check, what, r, metric, chains=None, named=True, entry=True):
     """Each chain has exactly its weight, and there is nothing else."""
     chains = account(r.out) if chains is None else chains
     if not named:
-        chains = merge(c._replace(kernel=c.kernel if c.kernel == "graph" else UNKNOWN)
+        chains = merge(c._replace(kernel=c.kernel if c.kernel == "[graph]" else UNKNOWN)
                        for c in chains)
     check(chains, f"{what}: the program printed no account")
     got = Attribution(r.stacks, chains)
