@@ -75,7 +75,7 @@ static int open_clock(const struct sampling *s, int cpu)
 	return fd;
 }
 
-static int open_mapped(const struct sampling *s, int cpu)
+static int open_mapped(int cpu)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -83,11 +83,12 @@ static int open_mapped(const struct sampling *s, int cpu)
 		.config = PERF_COUNT_SW_DUMMY,
 		.mmap = 1,
 		.mmap2 = 1,
-		.wakeup_events = 1,
+		/* At any record: wakeup_events counts samples alone. */
+		.watermark = 1,
+		.wakeup_watermark = 1,
 	};
 	int fd = perf_event_open(&attr, -1, cpu);
 
-	(void)s;
 	return fd < 0 ? -errno : fd;
 }
 
@@ -119,7 +120,7 @@ static int cpu__open(struct sampling *s, int cpu)
 			goto fail;
 		}
 	}
-	c->mapped_fd = open_mapped(s, cpu);
+	c->mapped_fd = open_mapped(cpu);
 	if (c->mapped_fd < 0) {
 		err = c->mapped_fd;
 		goto fail;
