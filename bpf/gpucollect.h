@@ -191,7 +191,7 @@ struct gpucollect_settings {
 	__u32 pidns_inum;	/* PID namespace of the collector; 0: the initial one */
 	__u32 all;		/* bool: every process is a target */
 	__u32 self;		/* tgid of the collector, never sampled */
-	__u32 pad;
+	__u32 library;		/* bool: launches are the timing library's, but for PROC_PROBED */
 };
 struct page_key {
 	__u32 file;
@@ -222,6 +222,7 @@ struct mapping {
 
 enum proc_flags {
 	PROC_TARGET = 1,	/* samples and launches of this process are wanted */
+	PROC_PROBED = 2,	/* has no use of the library: its launches are counted at the driver */
 };
 
 /* Map procs: tgid -> this. The BPF side adds children of targets itself. */

@@ -225,6 +225,9 @@ int gpucollect_launch(struct pt_regs *ctx)
 
 	if (!launch__init(&launch, task, &proc))
 		return 0;
+	/* A probe sits in the file and fires in processes that have the library, too. */
+	if (settings.library && !(proc && proc->flags & PROC_PROBED))
+		return 0;
 	launch.entry = (__u16)bpf_get_attach_cookie(ctx);
 	if (launch.entry == ENTRY_COOPERATIVE || launch.entry == ENTRY_COOPERATIVE_PTSZ ||
 	    launch.entry == ENTRY_COOPERATIVE_MULTI)

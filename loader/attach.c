@@ -107,18 +107,24 @@ static int attach_driver(struct attach *a, int fd, const char *name, pid_t tgid)
 
 	if (fstat(fd, &st))
 		return -errno;
+	if (!probes__per_process(a->config.probes))
+		tgid = -1;
 	if (is_probed(a, &st, tgid))
 		return 0;
+	/* Once, also where it fails: it is asked for whenever the process maps something. */
+	err = remember(a, &st, tgid);
+	if (err)
+		return err;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	err = driver__entries(fd, on_entry, &e);
 	if (!err)
 		err = probes__attach_launches(a->config.probes, path, e.offset, e.entry, e.nr, tgid);
 	if (err) {
-		log_warn("launches in %s can't be probed: %s", name, strerror(-err));
+		log_warn_some("launches in %s can't be probed: %s", name, strerror(-err));
 		return err;
 	}
 	log_debug("%zu probes on %s", e.nr, name);
-	return remember(a, &st, tgid);
+	return 0;
 }
 
 int attach__before(struct attach *a)
@@ -133,7 +139,7 @@ int attach__before(struct attach *a)
 	if (!paths)
 		return -ENOMEM;
 	for (i = 0; paths[i]; i++) {
-		int fd = open(paths[i], O_RDONLY | O_CLOEXEC);
+		int fd = open(paths[i], O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
 		if (fd < 0)
 			continue;
@@ -165,6 +171,12 @@ static void attach_mapped(struct attach *a, const struct process *p, pid_t tgid)
 	}
 }
 
+static void count_by_probes(struct attach *a, struct process *p)
+{
+	processes__probe(a->config.processes, p);
+	attach_mapped(a, p, p->tgid);
+}
+
 static bool maps_driver(const struct attach *a, const struct process *p)
 {
 	uint32_t i;
@@ -176,7 +188,7 @@ static bool maps_driver(const struct attach *a, const struct process *p)
 }
 
 /* A process that the library can't get into: a container's, or one with an environment of its own. */
-static void look_for_library(struct attach *a, const struct process *p)
+static void look_for_library(struct attach *a, struct process *p)
 {
 	const char *why;
 	uint64_t once;
@@ -188,10 +200,10 @@ static void look_for_library(struct attach *a, const struct process *p)
 		return;
 	log_warn_some("no GPU times in process %d (%s): the timing library does not get in, since %s; its "
 		      "launches are counted from now on", (int)p->tgid, p->comm, why);
-	attach_mapped(a, p, p->tgid);
+	count_by_probes(a, p);
 }
 
-void attach__process(struct attach *a, const struct process *p)
+void attach__process(struct attach *a, struct process *p)
 {
 	const struct options *o = a->config.options;
 
@@ -204,7 +216,7 @@ void attach__process(struct attach *a, const struct process *p)
 void attach__refused(struct attach *a, struct process *p, enum channel_reason reason,
 		     uint32_t detail)
 {
-	log_warn("no GPU times in process %d: %s (%s, %u); its launches are counted",
-		 (int)p->tgid, channel__reason_text(reason), channel__slot_name(detail), detail);
-	attach_mapped(a, p, p->tgid);
+	log_warn_some("no GPU times in process %d: %s (%s, %u); its launches are counted",
+		      (int)p->tgid, channel__reason_text(reason), channel__slot_name(detail), detail);
+	count_by_probes(a, p);
 }

@@ -21,6 +21,7 @@ struct attach;
 struct attach_config {
 	struct probes *probes;
 	struct files *files;
+	struct processes *processes;
 	const struct options *options;
 	const char *library;	/* path of the timing library that the command gets; NULL: none */
 };
@@ -39,7 +40,7 @@ int attach__before(struct attach *a);
  * The process mapped something: a libcuda that has no probes yet gets them. With the library only
  * where that can't get in, which is said.
  */
-void attach__process(struct attach *a, const struct process *p);
+void attach__process(struct attach *a, struct process *p);
 
 /* The library in this process can't time: says so, and counts by probes from now on. */
 void attach__refused(struct attach *a, struct process *p, enum channel_reason reason,

@@ -48,7 +48,7 @@ int precheck__driver(char **why)
 		err = -EOPNOTSUPP;
 		goto out;
 	}
-	fd = open(paths[0], O_RDONLY | O_CLOEXEC);
+	fd = open(paths[0], O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	err = fd < 0 ? -errno : driver__check(fd, &entry);
 	if (fd >= 0)
 		close(fd);

@@ -15,6 +15,7 @@
 #include <bpf/libbpf.h>
 
 #include "gpucollect.skel.h"
+#include "loader/base/array.h"
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "loader/rights.h"
@@ -22,16 +23,15 @@
 
 /* The initial PID namespace's inode number: PROC_PID_INIT_INO of the kernel, fixed since 3.8. */
 #define INITIAL_PIDNS 0xeffffffcu
-#define MAX_LINKS 256
 
 struct probes {
 	struct gpucollect_bpf *skel;
 	struct probes_maps maps;
 	struct ring_buffer *ring;
-	struct bpf_link *link[MAX_LINKS];
-	unsigned int nr_links;
-	int multi_fd[MAX_LINKS];	/* links of uprobes.h */
-	unsigned int nr_multi;
+	struct bpf_link **link;
+	size_t nr_links, links_size;
+	int *multi_fd;			/* links of uprobes.h */
+	size_t nr_multi, multi_size;
 	bool multi;
 	int stats_fd;
 };
@@ -95,6 +95,7 @@ static int probes__settings(struct probes *p, const struct probes_config *config
 	if (!stat("/proc/self/ns/pid", &st) && st.st_ino != INITIAL_PIDNS)
 		ro->settings.pidns_inum = (uint32_t)st.st_ino;
 	ro->settings.all = config->all;
+	ro->settings.library = config->library;
 	ro->settings.self = (uint32_t)getpid();
 	bpf_program__set_autoload(p->skel->progs.gpucollect_sample, config->cpu);
 	bpf_program__set_autoload(p->skel->progs.gpucollect_site, config->launches);
@@ -123,6 +124,21 @@ static int probes__load(struct probes *p, char **why)
 	return 0;
 }
 
+/* Takes over what an attach function gave; NULL: errno says why. */
+static int add_link(struct probes *p, struct bpf_link *link)
+{
+	int err = link ? 0 : -errno;
+
+	if (!err)
+		err = array__reserve((void **)&p->link, &p->links_size, p->nr_links,
+				     sizeof(*p->link));
+	if (!err)
+		p->link[p->nr_links++] = link;
+	else if (link)
+		bpf_link__destroy(link);
+	return err;
+}
+
 static int probes__follow(struct probes *p)
 {
 	struct bpf_program *progs[] = {
@@ -131,14 +147,11 @@ static int probes__follow(struct probes *p)
 		p->skel->progs.gpucollect_exit,
 	};
 	size_t i;
+	int err = 0;
 
-	for (i = 0; i < sizeof(progs) / sizeof(progs[0]); i++) {
-		p->link[p->nr_links] = bpf_program__attach(progs[i]);
-		if (!p->link[p->nr_links])
-			return -errno;
-		p->nr_links++;
-	}
-	return 0;
+	for (i = 0; i < sizeof(progs) / sizeof(progs[0]) && !err; i++)
+		err = add_link(p, bpf_program__attach(progs[i]));
+	return err;
 }
 
 int probes__new(const struct probes_config *config, struct probes **out, char **why)
@@ -190,7 +203,7 @@ static void unmap(void *at, size_t bytes)
 
 void probes__free(struct probes *p)
 {
-	unsigned int i;
+	size_t i;
 
 	if (!p)
 		return;
@@ -202,6 +215,8 @@ void probes__free(struct probes *p)
 		close(p->multi_fd[i]);
 		FAULT_POINT("probe-detached");
 	}
+	free(p->link);
+	free(p->multi_fd);
 	ring_buffer__free(p->ring);
 	unmap(p->maps.rows, sizeof(struct unwind_row) * GPUCOLLECT_MAX_ROWS);
 	unmap(p->maps.rules, sizeof(struct unwind_rule) * GPUCOLLECT_MAX_RULES);
@@ -232,38 +247,31 @@ int probes__sample_program(const struct probes *p)
 static int attach_each(struct probes *p, const struct bpf_program *prog, const char *path,
 		       const uint64_t *offsets, const uint64_t *cookies, size_t nr, pid_t pid)
 {
-	unsigned int before = p->nr_links;
-	size_t i;
-	int err;
+	size_t before = p->nr_links, i;
+	int err = 0;
 
-	for (i = 0; i < nr; i++) {
+	for (i = 0; i < nr && !err; i++) {
 		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = cookies ? cookies[i] : 0);
-		struct bpf_link *link = NULL;
 
-		errno = ENOSPC;
-		if (p->nr_links < MAX_LINKS)
-			link = bpf_program__attach_uprobe_opts(prog, pid, path, offsets[i], &opts);
-		if (!link) {
-			err = -errno;
-			while (p->nr_links > before)
-				bpf_link__destroy(p->link[--p->nr_links]);
-			return err;
-		}
-		p->link[p->nr_links++] = link;
+		err = add_link(p, bpf_program__attach_uprobe_opts(prog, pid, path, offsets[i], &opts));
 		FAULT_POINT("probe-attached");
 	}
-	return 0;
+	while (err && p->nr_links > before)
+		bpf_link__destroy(p->link[--p->nr_links]);
+	return err;
 }
 
 static int attach(struct probes *p, const struct bpf_program *prog, const char *path,
 		  const uint64_t *offsets, const uint64_t *cookies, size_t nr, pid_t pid)
 {
-	int fd;
+	int fd, err;
 
 	if (!p->multi)
 		return attach_each(p, prog, path, offsets, cookies, nr, pid);
-	if (p->nr_multi == MAX_LINKS)
-		return -ENOSPC;
+	err = array__reserve((void **)&p->multi_fd, &p->multi_size, p->nr_multi,
+			     sizeof(*p->multi_fd));
+	if (err)
+		return err;
 	fd = uprobes__attach(bpf_program__fd(prog), path, offsets, cookies, nr);
 	if (fd < 0)
 		return fd;
@@ -275,6 +283,11 @@ static int attach(struct probes *p, const struct bpf_program *prog, const char *
 int probes__attach_sites(struct probes *p, const char *path, const uint64_t *offsets, size_t nr)
 {
 	return attach(p, p->skel->progs.gpucollect_site, path, offsets, NULL, nr, -1);
+}
+
+bool probes__per_process(const struct probes *p)
+{
+	return !p->multi;
 }
 
 int probes__attach_launches(struct probes *p, const char *path, const uint64_t *offsets,

@@ -18,6 +18,7 @@ struct probes_config {
 	bool all;		/* every process is a target */
 	bool cpu;		/* CPU samples are wanted */
 	bool launches;		/* launches are wanted */
+	bool library;		/* by the timing library, where it can */
 	bool one_process;	/* probes are to be limited to processes, not files */
 };
 
@@ -53,6 +54,7 @@ int probes__sample_program(const struct probes *p);
  * cookies: in process `pid`, or with -1 in every process.
  */
 int probes__attach_sites(struct probes *p, const char *path, const uint64_t *offsets, size_t nr);
+bool probes__per_process(const struct probes *p);	/* false: `pid` makes no difference */
 int probes__attach_launches(struct probes *p, const char *path, const uint64_t *offsets,
 			    const uint64_t *entries, size_t nr, pid_t pid);
 

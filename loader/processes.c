@@ -191,7 +191,9 @@ static void processes__retire(struct processes *ps, struct process *p)
 /* Makes the BPF side know the process; its mappings stay "not read" until they are published. */
 static int processes__announce(struct processes *ps, struct process *p)
 {
-	struct proc proc = { .flags = p->target ? PROC_TARGET : 0 };
+	struct proc proc = {
+		.flags = (p->target ? PROC_TARGET : 0) | (p->probed ? PROC_PROBED : 0),
+	};
 	__u32 key = (__u32)p->tgid;
 	struct proc_slot *slot;
 
@@ -329,6 +331,13 @@ struct process *processes__get(struct processes *ps, pid_t tgid, bool target)
 	if (err)
 		log_debug("mappings of process %d: %s", (int)tgid, strerror(-err));
 	return p;
+}
+
+void processes__probe(struct processes *ps, struct process *p)
+{
+	p->probed = true;
+	if (!p->exited && processes__announce(ps, p))
+		processes__limit(ps, p, LIMIT_PROCESSES);
 }
 
 bool processes__stale(const struct processes *ps, const struct process *p)

@@ -30,6 +30,7 @@ struct process {
 	bool target;
 	bool exited;
 	bool ours;		/* our own child before it executes the command: not reported */
+	bool probed;		/* its launches are counted at the driver, not by the library */
 	bool published;		/* the BPF side has these mappings */
 	uint8_t fruitless;	/* looks for unknown code that found nothing new; PROCESSES_FRUITLESS: many */
 	uint8_t limits;		/* bit set of enum processes_limit */
@@ -72,6 +73,8 @@ bool processes__stale(const struct processes *ps, const struct process *p);
  * is. If that happens often the BPF side sends fewer such stacks.
  */
 void processes__fruitless(struct processes *ps, struct process *p);
+/* Its launches are to be counted at the driver's entries though others have the library. */
+void processes__probe(struct processes *ps, struct process *p);
 /* Processes that hit a limit. */
 uint64_t processes__limited(const struct processes *ps, enum processes_limit limit);
 

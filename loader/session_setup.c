@@ -153,6 +153,7 @@ static int setup_probes(struct session *s, char **why)
 	int err = decide_inject(s, why);
 
 	FAULT_POINT("driver-checked");
+	config.library = s->inject;
 	if (!err)
 		err = probes__new(&config, &s->probes, why);
 	if (err || !s->inject)
@@ -226,6 +227,7 @@ static int setup_targets(struct session *s)
 	struct attach_config config = {
 		.probes = s->probes,
 		.files = s->files,
+		.processes = s->processes,
 		.options = s->options,
 		.library = s->library ? library__path(s->library) : NULL,
 	};
