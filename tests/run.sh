@@ -31,6 +31,8 @@ done
 shift $((OPTIND - 1))
 # A jobserver or a verbosity of our caller's is none of the tests' business.
 unset MAKEFLAGS MFLAGS MAKELEVEL CK_RUN_CASE CK_RUN_SUITE
+# Under sudo gpucollect acts for the caller, who may not write where root's tests do.
+unset SUDO_UID SUDO_GID SUDO_USER SUDO_COMMAND
 export TOP B GPUCOLLECT=$B/gpucollect LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
 export CK_VERBOSITY=normal CK_FORK=yes
 

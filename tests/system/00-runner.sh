@@ -88,6 +88,10 @@ run -t 20 ./11-removed.sh ./01-pass.sh
 expect_status "a test whose folder is removed" 1
 expect "a test whose folder is removed" "its folder was removed while it ran"
 expect "a test whose folder is removed" "1 passed, 1 failed, 0 skipped"
+# shellcheck disable=SC2016
+test_file 12-sudo.sh <<<'! env | grep ^SUDO_'
+SUDO_UID=1 SUDO_GID=1 SUDO_USER=x run -t 20 ./12-sudo.sh
+expect_status "a test under sudo" 0
 
 run no-such-name
 expect_status "no such test" 1
