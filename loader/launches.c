@@ -424,6 +424,15 @@ static bool target__poll(struct launches *l, struct target *t)
 	return n == POLL_RECORDS;
 }
 
+void launches__heartbeat(struct launches *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->nr_targets; i++)
+		if (l->target[i]->channel)
+			channel__heartbeat(l->target[i]->channel);
+}
+
 void launches__poll(struct launches *l)
 {
 	size_t i;
@@ -494,11 +503,6 @@ void launches__finish(struct launches *l)
 {
 	while (l->nr_targets)
 		launches__exited(l, l->target[0]->process);
-}
-
-bool launches__any(const struct launches *l)
-{
-	return l->nr_targets > 0;
 }
 
 void launches__counters(const struct launches *l, struct launches_counters *c)

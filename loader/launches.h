@@ -55,6 +55,8 @@ void launches__hello(struct launches *l, struct process *p, int fd);
 
 /* Reads all channels and shows them a sign of life: every 50 ms or so. */
 void launches__poll(struct launches *l);
+/* The sign of life alone. */
+void launches__heartbeat(struct launches *l);
 /* The process is over: what its channel still holds is read, the rest has no end. */
 void launches__exited(struct launches *l, struct process *p);
 /* Tells all libraries to stop; they answer within half a second, if their process runs at all. */
@@ -63,8 +65,6 @@ void launches__stop(struct launches *l);
 bool launches__stopped(const struct launches *l);
 /* All records are read: what has lost its other half by now has lost it for good. */
 void launches__finish(struct launches *l);
-/* True if some library is loaded in a process that lives. */
-bool launches__any(const struct launches *l);
 
 void launches__counters(const struct launches *l, struct launches_counters *c);
 

@@ -16,6 +16,8 @@ struct mean {
 	uint64_t ns;
 };
 
+#define PULSE_ENTRIES 16
+#define MOST_NS 9007199254740992.0	/* 2^53: 104 days */
 #define OWN_MEAN 10		/* timed launches that make a path's own mean good enough */
 
 struct report {
@@ -171,6 +173,7 @@ static int add_estimate(struct report *r, const struct tally_value *v, uint32_t 
 {
 	struct mean mean = { v->weight, v->weighted_ns };
 	uint64_t at;
+	double ns;
 
 	if (!v->untimed)
 		return 0;
@@ -180,9 +183,12 @@ static int add_estimate(struct report *r, const struct tally_value *v, uint32_t 
 			return 0;
 		mean = r->mean[at];
 	}
+	ns = (double)mean.ns / (double)mean.weight * (double)v->untimed + 0.5;
+	/* Times and weights are the target's: made up ones must not overflow. */
+	if (!(ns < MOST_NS))
+		ns = MOST_NS;
 	return profile__add(r->profile, node, labels, PROFILE_GPU_NS, flags | PROFILE_ESTIMATED,
-			    (uint64_t)((double)mean.ns / (double)mean.weight *
-				       (double)v->untimed + 0.5), v->untimed);
+			    (uint64_t)ns, v->untimed);
 }
 
 static int add_values(struct report *r, const struct tally_value *v, uint32_t node, uint32_t labels)
@@ -242,7 +248,8 @@ int report__build(const struct report_input *in, struct profile *p)
 	r.path = malloc(r.room * sizeof(*r.path));
 	err = r.path ? find_means(&r) : -ENOMEM;
 	for (i = 0; i < tally__count(in->tally) && !err; i++)
-		err = add_entry(&r, tally__at(in->tally, i));
+		err = in->pulse && i % PULSE_ENTRIES == 0 && in->pulse(in->ctx) ? -ECANCELED :
+		      add_entry(&r, tally__at(in->tally, i));
 	free(r.path);
 	free(r.mean);
 	table__free(r.means);

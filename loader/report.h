@@ -3,6 +3,7 @@
 #ifndef LOADER_REPORT_H
 #define LOADER_REPORT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "loader/files.h"
@@ -22,9 +23,12 @@ struct report_input {
 	struct symbols *symbols;	/* knows all files */
 	uint32_t library_file;		/* the timing library: its frames are cut; 0: none */
 	uint64_t period_ns;		/* a CPU sample's weight */
+	/* Called now and then, since names may take seconds: true gives up. NULL is fine. */
+	bool (*pulse)(void *ctx);
+	void *ctx;
 };
 
-/* Adds everything to the model. 0 or -ENOMEM. */
+/* Adds everything to the model. 0, -ENOMEM or, given up, -ECANCELED. */
 int report__build(const struct report_input *in, struct profile *p);
 
 #endif

@@ -58,7 +58,7 @@ void session__on_refused(void *ctx, struct process *p, enum channel_reason reaso
 	attach__refused(s->attach, p, reason, detail);
 }
 
-static void on_signal(struct session *s)
+void session__on_signal(struct session *s)
 {
 	struct signalfd_siginfo info;
 
@@ -103,7 +103,7 @@ static void on_event(struct session *s, uint64_t what)
 		s->mappings_lost += sampling__read(s->sampling, session__on_mapping, s);
 		break;
 	case EVENT_SIGNAL:
-		on_signal(s);
+		session__on_signal(s);
 		break;
 	case EVENT_TICK:
 		on_tick(s);
@@ -185,7 +185,7 @@ static void await_command(struct session *s)
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			return;
 		s->command_ended = command__ended(s->command, &s->status);
-		on_signal(s);
+		session__on_signal(s);
 	}
 }
 

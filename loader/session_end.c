@@ -81,6 +81,20 @@ static uint32_t library_file(const struct session *s)
 	return 0;
 }
 
+/*
+ * Making a result for SIGUSR1 must not look like death to the libraries, and a second signal is to
+ * end this, too.
+ */
+static bool pulse(void *ctx)
+{
+	struct session *s = ctx;
+
+	if (s->launches)
+		launches__heartbeat(s->launches);
+	session__on_signal(s);
+	return s->aborted;
+}
+
 static int build_profile(struct session *s, struct symbols *symbols, struct profile *p)
 {
 	struct report_input in = {
@@ -92,6 +106,8 @@ static int build_profile(struct session *s, struct symbols *symbols, struct prof
 		.symbols = symbols,
 		.library_file = library_file(s),
 		.period_ns = 1000000000ull / s->options->frequency,
+		.pulse = pulse,
+		.ctx = s,
 	};
 	struct facts_input facts = {
 		.probes = s->probes,
@@ -125,7 +141,9 @@ int session__finish(struct session *s)
 	if (symbols && p)
 		err = build_profile(s, symbols, p);
 	FAULT_POINT("result-made");
-	if (err)
+	if (err == -ECANCELED)
+		code = EXIT_ABORTED;
+	else if (err)
 		log_error("making the result: %s", strerror(-err));
 	else
 		code = result__write(s->result, p);

@@ -59,6 +59,7 @@ bool session__wants_launches(const struct options *o);
 /* session.c: callbacks of the parts; ctx is the session. */
 void session__on_process_mapped(void *ctx, struct process *p);
 void session__on_refused(void *ctx, struct process *p, enum channel_reason reason, uint32_t detail);
+void session__on_signal(struct session *s);
 void session__on_mapping(void *ctx, pid_t tgid, const char *path);
 
 /* session_setup.c: everything in place, the command held; then the capture starts. 0 or an exit code. */
