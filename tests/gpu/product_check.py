@@ -53,7 +53,7 @@ def chains(truth, launches, gpu, percent="3"):
             want[(w[1], w[2])] = (int(w[3]), int(w[4]))
             known.update(w[1].split(";"))
         elif w and w[0] == "graph":
-            want[(w[1], "graph")] = (int(w[2]), int(w[4]))
+            want[(w[1], "[graph]")] = (int(w[2]), int(w[4]))
             known.update(w[1].split(";"))
     counts, times = collections.Counter(), collections.Counter()
     for into, path in ((counts, launches), (times, gpu)):
@@ -75,7 +75,7 @@ def chains(truth, launches, gpu, percent="3"):
               f"{(t - ns) / ns * 100:7.2f}  {key[0]} {key[1]}")
         if got != n:
             fail(f"{got} launches instead of {n}")
-        if ns / n >= 200e3 and abs(t - ns) > float(percent) / 100 * ns and key[1] != "graph":
+        if ns / n >= 200e3 and abs(t - ns) > float(percent) / 100 * ns and key[1] != "[graph]":
             fail(f"GPU time differs by {(t - ns) / ns * 100:.2f} %")
     for rest in (counts, times):
         for key, weight in rest.items():
@@ -138,11 +138,11 @@ def cupti(records, launches, gpu):
         for frames, weight in folded(path):
             kernel = kernel_of(frames)
             if kernel is not None:
-                into[short(kernel) if kernel != "graph" else "graph"] += weight
+                into[short(kernel) if kernel != "[graph]" else "[graph]"] += weight
     print(f"  {'CUPTI':>8} {'counted':>8} {'CUPTI us':>9} {'timed us':>9} {'more us':>8}  kernel"
           "  (us: a launch, the untimed ones counted in)")
     close = kernels = 0
-    for key in sorted(set(want) | set(counts) - {"graph"}):
+    for key in sorted(set(want) | set(counts) - {"[graph]"}):
         n = want[key]
         if not n and not counts[key]:
             continue
@@ -154,8 +154,8 @@ def cupti(records, launches, gpu):
         if counts[key] != n:
             fail(f"{counts[key]} launches of {key}, CUPTI has {n} records outside of graphs")
     print(f"  all: CUPTI {sum(want.values())} + {sum(graph.values())} in graphs; counted "
-          f"{sum(counts.values()) - counts['graph']} + {counts['graph']} graph launches")
-    total, mine = sum(want_ns.values()), sum(times.values()) - times["graph"]
+          f"{sum(counts.values()) - counts['[graph]']} + {counts['[graph]']} graph launches")
+    total, mine = sum(want_ns.values()), sum(times.values()) - times["[graph]"]
     print(f"  GPU time: CUPTI {total / 1e6:.3f} ms, event-timed {mine / 1e6:.3f} ms "
           f"({(mine / total - 1) * 100:+.2f} %); {close} of {kernels} kernels within 3 % "
           "or 0.5 us a launch")
@@ -167,7 +167,7 @@ def total(records, launches, captured):
     got, graphs = 0, 0
     for frames, weight in folded(launches):
         kernel = kernel_of(frames)
-        if kernel == "graph":
+        if kernel == "[graph]":
             graphs += weight
         elif kernel is not None:
             got += weight
