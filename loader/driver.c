@@ -17,6 +17,7 @@
 #include "gpu_timing/stub.h"
 
 #define MAX_CANDIDATES 32
+#define SECTION_MAX (64u << 20)	/* libcuda's symbols take less than a MiB */
 #define LD_CACHE "/etc/ld.so.cache"
 #define LD_CACHE_MAX (64u << 20)
 
@@ -69,8 +70,7 @@ static int add_in(struct candidates *c, const char *dir, size_t len)
 {
 	char path[4096];
 
-	if ((size_t)snprintf(path, sizeof(path), "%.*s/%s", (int)len, len ? dir : ".", DRIVER_NAME) >=
-	    sizeof(path))
+	if ((size_t)snprintf(path, sizeof(path), "%.*s/%s", (int)len, dir, DRIVER_NAME) >= sizeof(path))
 		return 0;
 	return add(c, path);
 }
@@ -79,17 +79,18 @@ static int add_in(struct candidates *c, const char *dir, size_t len)
 static int add_library_path(struct candidates *c)
 {
 	const char *list = getenv("LD_LIBRARY_PATH");
-	int err = 0;
 
-	while (list && *list && !err) {
+	while (list && *list) {
 		size_t len = strcspn(list, ":;");
+		int err = len ? add_in(c, list, len) : add_in(c, ".", 1);
 
-		err = add_in(c, list, len);
-		list += len;
-		if (*list)
-			list++;
+		if (err || !list[len])
+			return err;
+		list += len + 1;
+		if (!*list)	/* it ends in a separator: one more that is empty */
+			return add_in(c, ".", 1);
 	}
-	return err;
+	return 0;
 }
 
 static int add_from_cache(struct candidates *c, const char *data, size_t size)
@@ -226,6 +227,15 @@ static int scan_symbols(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh, entry_fn fn
 	return found;
 }
 
+/* A target's file may claim, and have as holes, sections that fill our memory. */
+static bool is_small(Elf *elf, const GElf_Shdr *symbols)
+{
+	GElf_Shdr names;
+
+	return symbols->sh_size <= SECTION_MAX &&
+	       gelf_getshdr(elf_getscn(elf, symbols->sh_link), &names) && names.sh_size <= SECTION_MAX;
+}
+
 static int scan_file(int fd, entry_fn fn, void *ctx)
 {
 	Elf_Scn *scn = NULL;
@@ -238,7 +248,7 @@ static int scan_file(int fd, entry_fn fn, void *ctx)
 	if (!elf)
 		return -EINVAL;
 	while ((scn = elf_nextscn(elf, scn)))
-		if (gelf_getshdr(scn, &sh) && sh.sh_type == SHT_DYNSYM)
+		if (gelf_getshdr(scn, &sh) && sh.sh_type == SHT_DYNSYM && is_small(elf, &sh))
 			found += scan_symbols(elf, scn, &sh, fn, ctx);
 	elf_end(elf);
 	return found ? 0 : -ENOENT;
