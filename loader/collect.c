@@ -24,6 +24,7 @@
  */
 #define REREAD_NS 5000000ull
 #define REREAD_PART 10
+#define GRACE_US 100000		/* no program takes so long */
 #define MAX_PENDING 256
 #define READ_AT_ONCE 4096	/* records; some ms */
 
@@ -56,7 +57,9 @@ static void flush_pages(void *ctx)
 		if (bpf_map_delete_elem(fd, &key))
 			break;
 	probes__forget_rows(c->config.probes);
-	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	/* Waits for every program that began before; kernels with nohz_full refuse. */
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		usleep(GRACE_US);
 }
 
 static int on_record(void *ctx, void *record, size_t size);
