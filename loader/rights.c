@@ -5,6 +5,7 @@
 #include <linux/capability.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,6 +29,19 @@ static uint64_t effective(void)
 	if (syscall(SYS_capget, &head, data))
 		return 0;
 	return (uint64_t)data[1].effective << 32 | data[0].effective;
+}
+
+/* Its numbers must be those that we get and give: unshare --pid alone leaves the old one mounted. */
+static int check_proc(char **why)
+{
+	char self[32] = "";
+
+	if (readlink("/proc/self", self, sizeof(self) - 1) > 0 && strtol(self, NULL, 10) == getpid())
+		return 0;
+	if (asprintf(why, "/proc/self is \"%s\", not %d: /proc is not mounted, or is that of another PID "
+		     "namespace; mount -t proc proc /proc", self, (int)getpid()) < 0)
+		*why = NULL;
+	return -EOPNOTSUPP;
 }
 
 int rights__check(char **why)
@@ -56,5 +70,5 @@ int rights__check(char **why)
 			*why = NULL;
 		return -EOPNOTSUPP;
 	}
-	return 0;
+	return check_proc(why);
 }

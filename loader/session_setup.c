@@ -202,6 +202,26 @@ static int setup_command(struct session *s)
 	return watch(s, command__pidfd(s->command), EVENT_COMMAND);
 }
 
+/* Of a thread its process, since that is what is recorded. */
+static pid_t process_of(pid_t pid)
+{
+	char path[64], line[256];
+	int tgid = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Tgid: %d", &tgid) == 1)
+			break;
+	if (f)
+		fclose(f);
+	if (tgid <= 0 || tgid == pid)
+		return pid;
+	log_info("%d is a thread of process %d, which is recorded", (int)pid, tgid);
+	return tgid;
+}
+
 static int setup_pids(struct session *s)
 {
 	size_t i;
@@ -214,7 +234,7 @@ static int setup_pids(struct session *s)
 			log_error("there is no process %d; ps -e lists those that run", (int)pid);
 			return -ESRCH;
 		}
-		p = processes__get(s->processes, pid, true);
+		p = processes__get(s->processes, process_of(pid), true);
 		if (!p)
 			return -ENOMEM;
 		session__on_process_mapped(s, p);
