@@ -105,17 +105,25 @@ void segment__publish(struct channel_segment *seg, enum channel_state state)
 /* size bytes of the ring in one piece, or NULL. The position is a multiple of 8. */
 static uint8_t *reserve(struct channel_segment *seg, uint64_t size)
 {
-	uint64_t head = load_relaxed(&seg->head), need, room, used;
+	uint64_t head = load_relaxed(&seg->head), need, room, used, seen;
 
-	do {
+	for (;;) {
 		/* Acquire: the consumer zeroes what it read before it moves the tail. */
 		used = head - load_acquire(&seg->tail);
 		room = CHANNEL_RING_SIZE - (head & RING_MASK);
 		need = size <= room ? size : room + size;
-		if (used > CHANNEL_RING_SIZE || CHANNEL_RING_SIZE - used < need)
-			return NULL;
-	} while (!__atomic_compare_exchange_n(&seg->head, &head, head + need, true,
-					      __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+		if (used > CHANNEL_RING_SIZE || CHANNEL_RING_SIZE - used < need) {
+			/* Full, unless head is an old one that the tail has passed meanwhile. */
+			seen = head;
+			head = load_relaxed(&seg->head);
+			if (head == seen)
+				return NULL;
+			continue;
+		}
+		if (__atomic_compare_exchange_n(&seg->head, &head, head + need, true,
+						__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+			break;
+	}
 	if (need != size) {
 		struct channel_head pad = { .size = (uint32_t)room, .type = CHANNEL_PAD };
 		uint64_t word;
