@@ -16,6 +16,15 @@ import launches as L  # noqa: E402
 
 SECS = float(os.environ.get("LAUNCH_SECS", "8"))
 check = L.Checks()
+shown = 0
+
+
+def show(r):
+    """What a run said, if it failed."""
+    global shown
+    if check.failures > shown:
+        r.show()
+    shown = check.failures
 
 
 def paced(mode, rate, seconds):
@@ -29,8 +38,7 @@ def paced(mode, rate, seconds):
     if mode == "library":
         check(r.timed() + r.untimed() == made, f"{what}: {r.timed()} timed, {r.untimed()} not")
         check(r.untimed() == 0, f"{what}: {r.untimed()} without a time")
-    if check.failures:
-        r.show()
+    show(r)
 
 
 def settle(what, r, named):
@@ -44,8 +52,7 @@ def settle(what, r, named):
         check(got.weight[c] <= c.launches, f"{what}: {got.weight[c]} of {c.launches} in {c.path}")
     check(not got.strange, f"{what}: stacks of no chain: {got.strange[:3]}")
     check(r.total() + r.lost() == made, f"{what}: {r.total()} written + {r.lost()} lost, made {made}")
-    if check.failures:
-        r.show()
+    show(r)
     return made
 
 
