@@ -191,8 +191,9 @@ static ALWAYS_INLINE int place__find(struct scratch *s, __u64 pc, struct place *
 	if (!known)
 		return UNWIND_NO_ROW;
 	if (known->key == key) {
-		place->word = known->word;
-		place->rule = known->rule;
+		/* Read once: what was checked is what is used. */
+		place->word = *(volatile __u64 *)&known->word;
+		place->rule = *(volatile __u32 *)&known->rule;
 		if (known->check == known_pc__check(key, place->word, place->rule))
 			return 0;
 	}
@@ -389,16 +390,10 @@ static ALWAYS_INLINE bool behind_syscall(__u64 pc)
 	return !bpf_probe_read_user(&code, sizeof(code), (void *)(pc - 2)) && code == 0x050f;
 }
 
-/*
- * The user stack of the current task. Returns true if it must be unwound in user space: a
- * process whose mappings are not known (any more), or code without rows.
- */
-static ALWAYS_INLINE bool walk(struct scratch *s, struct task_struct *task, const struct proc *proc,
-			       const struct pt_regs *regs, bool in_syscall, bool in_trap)
+/* At the first frame, with nothing found yet. */
+static __noinline void walk__start(struct scratch *s, struct task_struct *task,
+				   const struct pt_regs *regs, bool in_syscall, bool in_trap)
 {
-	struct proc_slot *slot = NULL;
-	__u64 range;
-
 	s->mm = (__u64)task->mm;
 	s->map.start = 0;
 	s->map.end = 0;
@@ -410,6 +405,20 @@ static ALWAYS_INLINE bool walk(struct scratch *s, struct task_struct *task, cons
 	regs__load(&s->regs, regs);
 	s->regs.pc -= in_trap;
 	stack__find(s, task, s->regs.r[UNWIND_RSP]);
+}
+
+/*
+ * The user stack of the current task. Returns true if it must be unwound in user space: a
+ * process whose mappings are not known (any more), or code without rows.
+ */
+static ALWAYS_INLINE bool walk(struct scratch *s, struct task_struct *task, const struct proc *proc,
+			       const struct pt_regs *regs, bool in_syscall, bool in_trap)
+{
+	struct proc_slot *slot = NULL;
+	__u64 range;
+	__u32 seq;
+
+	walk__start(s, task, regs, in_syscall, in_trap);
 	if (proc && proc->slot != PROC_NO_SLOT) {
 		__u32 index = proc->slot;
 
@@ -418,14 +427,19 @@ static ALWAYS_INLINE bool walk(struct scratch *s, struct task_struct *task, cons
 	if (!slot || *(volatile __u32 *)&slot->map_seq != *(volatile __u32 *)&slot->read_seq)
 		return true;
 	s->slot = proc->slot;
-	s->tag = hash__mix((__u64)slot->mappings_seq << 32 | proc->slot) ^
+	seq = *(volatile __u32 *)&slot->mappings_seq;
+	s->tag = hash__mix((__u64)seq << 32 | proc->slot) ^
 		 hash__mix(*(volatile __u32 *)&rows_epoch + 1ull);
 	s->generation = slot->generation;
 	range = *(volatile __u64 *)&slot->mappings;
 	s->first = range >> 32;
 	s->nr_maps = (__u32)range;
 	bpf_loop(GPUCOLLECT_MAX_FRAMES, walk__frame, &s, 0);
-	return s->missing;
+	if (*(volatile __u32 *)&slot->mappings_seq == seq)
+		return s->missing;
+	/* The list was replaced, and its place may be another's by now: user space begins again. */
+	walk__start(s, task, regs, in_syscall, in_trap);
+	return true;
 }
 
 /* --- sending ------------------------------------------------------------------------------ */
