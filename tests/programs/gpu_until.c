@@ -5,8 +5,9 @@
  *
  *	gpu_until [THREADS] [RATE] [NS]		default 2 threads, 2000 launches a second in all
  *
- * Begins with the line "ready PID", when every thread has launched once. With RATE 0 as fast as it
- * can; every thread waits for its stream after 64 launches.
+ * Begins with the line "ready PID", when every thread has launched once. Each byte of input is
+ * answered by a line "made N", the launches so far. With RATE 0 as fast as it can; every thread
+ * waits for its stream after 64 launches.
  */
 #include "tests/programs/gpu_app.h"
 
@@ -61,12 +62,18 @@ static NOINLINE void *steady(void *arg)
 	return NULL;
 }
 
-static void wait_for_end_of_input(void)
+static void answer_until_end_of_input(int threads)
 {
 	char byte;
 
-	while (read(STDIN_FILENO, &byte, 1) > 0)
-		;
+	while (read(STDIN_FILENO, &byte, 1) > 0) {
+		unsigned long made = 0;
+
+		for (int i = 0; i < threads; i++)
+			made += __atomic_load_n(&acc[i].launches, __ATOMIC_RELAXED);
+		printf("made %lu\n", made);
+		fflush(stdout);
+	}
 }
 
 int main(int argc, char **argv)
@@ -90,7 +97,7 @@ int main(int argc, char **argv)
 	pthread_barrier_wait(&all_launched);
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
-	wait_for_end_of_input();
+	answer_until_end_of_input(threads);
 	__atomic_store_n(&stop, true, __ATOMIC_RELEASE);
 	for (int i = 0; i < threads; i++)
 		pthread_join(t[i], NULL);
