@@ -104,12 +104,12 @@ def coming_and_going():
     while not children(g.pid):
         time.sleep(0.01)
     target, samples = children(g.pid)[0], []
-    try:
-        while g.poll() is None:
+    while g.poll() is None:
+        try:
             samples.append((Usage(target), Usage(g.pid)))
-            time.sleep(0.05)
-    except (OSError, KeyError):
-        pass	# it is over
+        except (OSError, KeyError):
+            pass	# not yet, or over
+        time.sleep(0.05)
     out, err = g.communicate(timeout=60)
     check(g.returncode == 0, f"contexts: status {g.returncode}: {err}")
     samples = samples[:-1]
