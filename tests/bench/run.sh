@@ -4,4 +4,5 @@
 # Root. Figures of a loaded or virtual machine are ratios; absolute ones come from tests/gpu/run.sh.
 set -eu
 cd "$(dirname "$0")/../.."
-exec python3 tests/bench/bench.py "$@"
+python3 tests/bench/bench.py "$@"
+exec "${B:-build}/tests/unwind_cost" "${ROUNDS:-5}"
