@@ -38,13 +38,7 @@ int agree_sample(struct bpf_perf_event_data *ctx)
 	if (!walk(s, task, proc, regs, in_syscall, in_trap))
 		sample.user = stack__send(s);
 	/* From the first frame on again, for the copy. */
-	words__start(s);
-	s->missing = 0;
-	s->guess = 0;
-	s->later = 0;
-	s->lookup_less = in_syscall;
-	regs__load(&s->regs, regs);
-	stack__find(s, task, s->regs.r[UNWIND_RSP]);
+	walk__start(s, task, regs, in_syscall, in_trap);
 	RAW_SEND(s, &sample, sample);
 	scratch__put(s);
 	return 0;
