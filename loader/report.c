@@ -180,7 +180,8 @@ static int add_estimate(struct report *r, const struct tally_value *v, uint32_t 
 	/* One path's launches are more alike than all of a kernel's, if enough of them are known. */
 	if (v->timed < OWN_MEAN) {
 		if (!table__get(r->means, mean_key(&v->key), &at))
-			return 0;
+			return profile__count(r->profile, PROFILE_UNTIMED,
+					      "no launch of the kernel was timed", v->untimed);
 		mean = r->mean[at];
 	}
 	ns = (double)mean.ns / (double)mean.weight * (double)v->untimed + 0.5;
