@@ -120,7 +120,7 @@ static int attach_driver(struct attach *a, int fd, const char *name, pid_t tgid)
 	if (!err)
 		err = probes__attach_launches(a->config.probes, path, e.offset, e.entry, e.nr, tgid);
 	if (err) {
-		log_warn_some("launches in %s can't be probed: %s", name, strerror(-err));
+		log_warn_some("launches in %s can't be probed: %s", name, driver__error(err));
 		return err;
 	}
 	log_debug("%zu probes on %s", e.nr, name);

@@ -308,3 +308,17 @@ int driver__check(int fd, const char **entry)
 	*entry = c.entry;
 	return err ? err : c.err;
 }
+
+const char *driver__error(int err)
+{
+	switch (-err) {
+	case ENOENT:
+		return "it has no launch entry, so it is no libcuda, or not a whole one";
+	case ENOEXEC:
+		return "its code has a shape that is not known";
+	case EINVAL:
+		return "it is no ELF file that can be read";
+	default:
+		return strerror(-err);
+	}
+}

@@ -32,4 +32,7 @@ int driver__entries(int fd, driver_entry fn, void *ctx);
  */
 int driver__check(int fd, const char **entry);
 
+/* An error of these two, for messages. */
+const char *driver__error(int err);
+
 #endif
