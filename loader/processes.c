@@ -66,6 +66,12 @@ void processes__free(struct processes *ps)
 	free(ps);
 }
 
+static void set_comm(struct process *p, const char *comm)
+{
+	memset(p->comm, 0, sizeof(p->comm));
+	memcpy(p->comm, comm, strnlen(comm, sizeof(p->comm) - 1));
+}
+
 static void read_comm(struct process *p)
 {
 	char path[64], comm[GPUCOLLECT_COMM_LEN + 2];
@@ -83,8 +89,7 @@ static void read_comm(struct process *p)
 	if (comm[n - 1] == '\n')
 		n--;
 	comm[n] = '\0';
-	memset(p->comm, 0, sizeof(p->comm));
-	memcpy(p->comm, comm, strnlen(comm, sizeof(p->comm) - 1));
+	set_comm(p, comm);
 }
 
 struct process *processes__find(struct processes *ps, pid_t tgid)
@@ -366,8 +371,7 @@ void processes__forked(struct processes *ps, pid_t parent, pid_t child, const ch
 	p = processes__add(ps, child, true);
 	if (!p)
 		return;
-	memcpy(p->comm, comm, sizeof(p->comm));
-	p->comm[sizeof(p->comm) - 1] = '\0';
+	set_comm(p, comm);
 	if (!from || !from->nr_mappings)
 		return;
 	/* Should it be gone before its own can be read, these are right. */
@@ -393,8 +397,7 @@ void processes__execed(struct processes *ps, pid_t tgid, const char *comm)
 	p = processes__add(ps, tgid, target);
 	if (!p)
 		return;
-	memcpy(p->comm, comm, sizeof(p->comm));
-	p->comm[sizeof(p->comm) - 1] = '\0';
+	set_comm(p, comm);
 	p->slot = slot;
 	if (slot != PROC_NO_SLOT)
 		ps->maps.slots[slot].generation = ++ps->generations;
