@@ -275,16 +275,6 @@ void sampling__rescan(struct sampling *s)
 		log_debug("a CPU that came up can't be sampled: %s", strerror(-err));
 }
 
-unsigned int sampling__cpus(const struct sampling *s)
-{
-	unsigned int n = 0;
-	int cpu;
-
-	for (cpu = 0; cpu < s->nr; cpu++)
-		n += s->cpu[cpu].on;
-	return n;
-}
-
 /* The part of PERF_RECORD_MMAP2 behind its header, perf_event_open(2); the path follows. */
 struct mmap2 {
 	uint32_t pid, tid;

@@ -31,9 +31,6 @@ uint64_t sampling__read(struct sampling *s, sampling_mapped fn, void *ctx);
 /* Opens events on CPUs that came up, closes those of CPUs that went. To be called every second. */
 void sampling__rescan(struct sampling *s);
 
-/* CPUs that are sampled now. */
-unsigned int sampling__cpus(const struct sampling *s);
-
 /* Pure: "0-3,8" to a set of CPUs, set[cpu] != 0; the highest number + 1, or -EINVAL. */
 int sampling__parse_cpus(const char *text, uint8_t *set, int room);
 
