@@ -41,6 +41,7 @@ struct target {
 	size_t name_bytes;
 	struct calibration calibration[MAX_DEVICES];
 	bool calibrated[MAX_DEVICES];
+	uint64_t seen;			/* its launches that the probe told of */
 	int pidfd;
 	int fd_hint;
 	int tries;
@@ -259,7 +260,10 @@ int launches__record(struct launches *l, struct process *p, const struct rec_lau
 		return is_watched(ctx.t) ? 0 : account_without_library(l, p, rec, stack);
 	if (!ctx.t)
 		ctx.t = target__add(l, p);
-	return ctx.t ? join__launch(ctx.t->join, rec->id, &launch, &ctx) : -ENOMEM;
+	if (!ctx.t)
+		return -ENOMEM;
+	ctx.t->seen++;
+	return join__launch(ctx.t->join, rec->id, &launch, &ctx);
 }
 
 static void on_result(void *ctx, const struct channel_result *r)
@@ -441,6 +445,15 @@ void launches__poll(struct launches *l)
 		target__poll(l, l->target[i]);
 }
 
+/*
+ * A counter that stands in the target's memory: nothing of what is counted there happens twice in one
+ * launch, and where other things are nonsense the counters are, too.
+ */
+static uint64_t credible(const struct target *t, uint64_t n)
+{
+	return t->dead ? 0 : n < t->seen ? n : t->seen;
+}
+
 /* What is left has lost its other half for good. */
 static void target__finish(struct launches *l, struct target *t)
 {
@@ -451,8 +464,8 @@ static void target__finish(struct launches *l, struct target *t)
 	if (t->channel) {
 		channel__counters(t->channel, &c);
 		l->counters.made += c.launched;
-		l->counters.lost_results += c.lost_results;
-		l->counters.lost_names += c.lost_names + c.names_lost;
+		l->counters.lost_results += credible(t, c.lost_results);
+		l->counters.lost_names += credible(t, c.lost_names) + credible(t, c.names_lost);
 	}
 }
 
