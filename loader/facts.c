@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #include "gpu_timing/reader.h"
+#include "loader/base/clock.h"
 
 struct count {
 	enum profile_counter_kind kind;
@@ -122,11 +122,9 @@ static uint64_t own_memory(const struct probes *probes)
 static void add_cost(const struct facts_input *in, struct profile *p)
 {
 	struct profile_run *run = profile__run(p);
-	struct rusage u;
 
-	if (!getrusage(RUSAGE_SELF, &u))
-		run->own_cpu_ns = (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000ull +
-				  (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000ull;
+	run->own_cpu_ns = in->own_cpu_ns;
+	run->own_rest_ns = clock__ns(CLOCK_PROCESS_CPUTIME_ID) - in->own_cpu_ns;
 	run->own_bpf_ns = probes__run_time(in->probes);
 	run->own_memory = own_memory(in->probes);
 }

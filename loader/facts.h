@@ -17,6 +17,7 @@ struct facts_input {
 	const struct launches *launches;	/* NULL: none recorded */
 	const struct processes *processes;
 	uint64_t mappings_lost;		/* records of new mappings that the kernel dropped */
+	uint64_t own_cpu_ns;		/* our CPU time while capturing */
 };
 
 /* Adds counters, notes and own cost to the model. 0 or -ENOMEM. */

@@ -118,6 +118,9 @@ static int probes__load(struct probes *p, char **why)
 	if (err == -EPERM || err == -EACCES)
 		return say(why, -EPERM, "the kernel refuses to load BPF programs: %s; run as root (sudo) "
 			   "outside a container that forbids bpf()", strerror(-err));
+	/* That says nothing about the kernel. */
+	if (err == -ENFILE || err == -ENOMEM)
+		return err;
 	if (err)
 		return say(why, -EOPNOTSUPP, "this kernel can't run the BPF programs: %s; Linux 5.17 or "
 			   "newer with BTF is needed (-v shows the kernel's reasons)", strerror(-err));

@@ -159,8 +159,10 @@ static int capture(struct session *s)
 		err = wait_events(s);
 		if (s->write_now)
 			write_now(s);
-		if (!s->options->command && !s->options->all && !processes__alive(s->processes))
-			s->stop = true;
+		if (s->options->command || s->options->all || processes__alive(s->processes))
+			continue;
+		s->ended_early = s->options->duration_ns && !s->stop;
+		s->stop = true;
 	}
 	return err;
 }
@@ -230,7 +232,8 @@ static int run(struct session *s)
 
 	err = caller__get(&s->caller);
 	if (err)
-		return session__fail(err, NULL, "finding out who calls (SUDO_UID, SUDO_GID)");
+		return session__fail(err, NULL, "finding out who calls from SUDO_UID and SUDO_GID, which "
+				     "sudo sets (unset them where there is no sudo)");
 	code = session__setup(s);
 	if (code)
 		return code;
@@ -245,11 +248,16 @@ static int run(struct session *s)
 	err = capture(s);
 	FAULT_POINT("captured");
 	s->stopped = clock__now_ns();
+	s->cpu_stopped = clock__ns(CLOCK_PROCESS_CPUTIME_ID);
 	if (err)
 		log_error("waiting for events: %s", strerror(-err));
 	session__drain(s);
 	FAULT_POINT("drained");
 	code = s->aborted ? EXIT_ABORTED : session__finish(s);
+	if (s->ended_early) {
+		log_warn("the target ended before the time that -d gives was over");
+		code = code == EXIT_COMPLETE ? EXIT_PARTIAL : code;
+	}
 	FAULT_POINT("written");
 	detach(s);
 	FAULT_POINT("detached");

@@ -115,6 +115,8 @@ static int build_profile(struct session *s, struct symbols *symbols, struct prof
 		.launches = s->launches,
 		.processes = s->processes,
 		.mappings_lost = s->mappings_lost,
+		.own_cpu_ns = (s->stopped ? s->cpu_stopped : clock__ns(CLOCK_PROCESS_CPUTIME_ID)) -
+			      s->cpu_started,
 	};
 	struct profile_run *run = profile__run(p);
 	int err = add_files(s, symbols);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Setting a session up: everything that can fail does so before a command runs. */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -20,6 +22,7 @@
 #include "loader/session_state.h"
 
 #define CAPTURE_NICE (-20)
+#define MIN_FILES 64
 
 /*
  * The library goes to a command, unless something stands in its way: then a capture of GPU time is
@@ -95,13 +98,22 @@ static int setup_events(struct session *s)
 	return err ? err : watch(s, s->tick_fd, EVENT_TICK);
 }
 
-/* Every mapped file and every process takes a descriptor. */
-static void raise_limit(const struct inherited *i)
+/*
+ * Every mapped file and every process takes a descriptor. Where there are too few even for the BPF
+ * side, libbpf ends with errors that say something else.
+ */
+static int raise_limit(const struct inherited *i, char **why)
 {
 	struct rlimit r = i->files;
 
 	r.rlim_cur = r.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &r);
+	if (r.rlim_max >= MIN_FILES)
+		return 0;
+	if (asprintf(why, "only %llu descriptors are allowed, but it takes %d; allow more with ulimit -n",
+		     (unsigned long long)r.rlim_max, MIN_FILES) < 0)
+		*why = NULL;
+	return -EMFILE;
 }
 
 static int setup_store(struct session *s)
@@ -222,6 +234,17 @@ static pid_t process_of(pid_t pid)
 	return tgid;
 }
 
+/* Though its parent hasn't asked for its status yet: such a process never ends a second time. */
+static bool has_ended(pid_t pid)
+{
+	struct pollfd p = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+	bool ended = p.fd >= 0 && poll(&p, 1, 0) > 0;
+
+	if (p.fd >= 0)
+		close(p.fd);
+	return ended;
+}
+
 static int setup_pids(struct session *s)
 {
 	size_t i;
@@ -234,7 +257,12 @@ static int setup_pids(struct session *s)
 			log_error("there is no process %d; ps -e lists those that run", (int)pid);
 			return -ESRCH;
 		}
-		p = processes__get(s->processes, process_of(pid), true);
+		pid = process_of(pid);
+		if (has_ended(pid)) {
+			log_error("process %d has ended; ps -e lists those that run", (int)pid);
+			return -ESRCH;
+		}
+		p = processes__get(s->processes, pid, true);
 		if (!p)
 			return -ENOMEM;
 		session__on_process_mapped(s, p);
@@ -293,6 +321,7 @@ int session__start(struct session *s)
 	s->nice = getpriority(PRIO_PROCESS, 0);
 	setpriority(PRIO_PROCESS, 0, CAPTURE_NICE);
 	s->started = clock__now_ns();
+	s->cpu_started = clock__ns(CLOCK_PROCESS_CPUTIME_ID);
 	if (!s->command)
 		say_recording(s->options);
 	if (s->options->duration_ns) {
@@ -320,7 +349,9 @@ int session__setup(struct session *s)
 	err = inherited__save(&s->inherited);
 	if (err)
 		return session__fail(err, NULL, "setting up");
-	raise_limit(&s->inherited);
+	err = raise_limit(&s->inherited, &why);
+	if (err)
+		return session__fail(err, why, "setting up");
 	err = setup_events(s);
 	FAULT_POINT("events-set-up");
 	if (err)

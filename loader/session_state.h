@@ -44,8 +44,10 @@ struct session {
 	unsigned int ticks;
 	unsigned int signals;
 	uint64_t started, stopped;	/* CLOCK_MONOTONIC, ns; stopped 0: still running */
+	uint64_t cpu_started, cpu_stopped;	/* the same in our CPU time */
 	uint64_t mappings_lost;
 	bool stop;		/* the capture is over */
+	bool ended_early;	/* all targets ended before the time given */
 	bool write_now;		/* SIGUSR1: write what there is and go on */
 	bool aborted;
 	bool command_ended;

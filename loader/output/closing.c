@@ -176,13 +176,15 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static void add_part(struct text *t, uint64_t part, uint64_t whole, const char *what)
+/* "what 12 (3.4 %)"; `joint` stands before the number. */
+static void add_part(struct text *t, uint64_t part, uint64_t whole, const char *what,
+		     const char *joint)
 {
 	char a[TEXT_FIGURE], b[TEXT_FIGURE];
 
 	if (part)
-		text__printf(t, "%s %s %s (%s)", t->len ? "," : "", what, text__count(a, part),
-			     text__share(b, part, whole));
+		text__printf(t, "%s %s%s %s (%s)", t->len ? "," : "", what, joint,
+			     text__count(a, part), text__share(b, part, whole));
 }
 
 static void add_files(struct text *out, const struct quality *q, const char *events)
@@ -231,13 +233,13 @@ static int add_quality(struct text *out, const struct profile *p, bool launches)
 		text__add(&mark, text, hole ? (size_t)(hole - text) : strlen(text));
 		text__add_string(&mark, hole ? "]" : "");
 		if (!mark.failed)
-			add_part(&marks, q.marks[i], q.events, mark.data);
+			add_part(&marks, q.marks[i], q.events, mark.data, "");
 		text__free(&mark);
 	}
-	add_part(&marks, q.guessed, q.events, "guessed by frame pointer");
+	add_part(&marks, q.guessed, q.events, "guessed by frame pointer", "");
 	for (i = PROFILE_RESOLVED + 1; i < NR_PROFILE_UNRESOLVED; i++)
 		add_part(&names, q.unresolved[i], q.events,
-			 profile__unresolved_text((enum profile_unresolved)i));
+			 profile__unresolved_text((enum profile_unresolved)i), " in");
 	if (q.events) {
 		text__printf(&t, "stacks of %s from their root: %s", events,
 			     text__share(a, q.complete, q.events));
@@ -264,9 +266,12 @@ static void add_cost(struct text *out, const struct profile *p)
 	struct text t = { 0 };
 
 	if (run->own_cpu_ns)
-		text__printf(&t, " %s of CPU time (%s of one "
-			     "CPU)", text__duration(a, run->own_cpu_ns),
+		text__printf(&t, " %s of CPU time while capturing (%s of one CPU)",
+			     text__duration(a, run->own_cpu_ns),
 			     text__share(b, run->own_cpu_ns, run->duration_ns));
+	if (run->own_rest_ns)
+		text__printf(&t, "%s %s before and after", t.len ? "," : "",
+			     text__duration(a, run->own_rest_ns));
 	if (run->own_bpf_ns)
 		text__printf(&t, "%s %s in BPF programs (%s)", t.len ? "," : "",
 			     text__duration(a, run->own_bpf_ns),

@@ -176,7 +176,8 @@ struct profile_run {
 	uint32_t metrics;	/* bit 1 << enum profile_metric: what this run records */
 	uint64_t gpu_busy_ns;	/* union of device time; only where gpu_busy_known */
 	bool gpu_busy_known;	/* every piece of work was timed */
-	uint64_t own_cpu_ns;	/* CPU time of the collector; 0: not known */
+	uint64_t own_cpu_ns;	/* CPU time of the collector while it captured; 0: not known */
+	uint64_t own_rest_ns;	/* the same before and after; 0: not known */
 	uint64_t own_bpf_ns;	/* CPU time of its BPF programs; 0: not known */
 	uint64_t own_memory;	/* peak: anonymous memory and BPF maps, bytes; 0: not known */
 };

@@ -279,6 +279,7 @@ START_TEST(the_end_says_what_is_missing_and_why)
 	run->duration_ns = 10000000000;
 	run->frequency = 20;
 	run->own_cpu_ns = 100000000;
+	run->own_rest_ns = 500000000;
 	run->own_bpf_ns = 1000000;
 	run->own_memory = 60 << 20;
 	s = closing(p, (struct closing_options){ .metric = PROFILE_LAUNCHES, .written = "x.folded",
