@@ -22,9 +22,9 @@ int precheck__environment(char **why)
 		err = -EBUSY;
 		n = asprintf(why, "CUDA_INJECTION64_PATH is set to %s: the driver loads one such "
 			     "library only, so GPU work can't be timed; unset it, or " WAY_OUT, other);
-	} else if (off && *off) {
+	} else if (off) {
 		err = -ECANCELED;
-		n = asprintf(why, "GPUCOLLECT_DISABLE is set (%s): it keeps the timing library out, so "
+		n = asprintf(why, "GPUCOLLECT_DISABLE is set ('%s'): it keeps the timing library out, so "
 			     "GPU work can't be timed; unset it, or " WAY_OUT, off);
 	}
 	if (n < 0)
