@@ -186,6 +186,7 @@ done
 rmdir "$work" 2>/dev/null
 
 [ ${#failures[@]} = 0 ] || printf 'failed: %s\n' "${failures[@]}"
+echo "in $SECONDS s"
 [ ${#names[@]} -gt 0 ] || echo "no test has such a name: $*" >&2
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ] && [ $passed -gt 0 ]
