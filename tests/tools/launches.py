@@ -89,8 +89,8 @@ class Run:
         return [s for s in self.said if s.startswith(("error: ", "warning: "))]
 
     def number(self, pattern):
-        """The first number of the closing line that holds `pattern` (with one group), or 0."""
-        for line in self.said:
+        """The number in the last closing line that holds `pattern` (with one group), or 0."""
+        for line in reversed(self.said):
             m = re.search(pattern, line)
             if m:
                 return int(m.group(1).replace(",", ""))
@@ -120,9 +120,10 @@ def options(mode="library", metric=None):
 
 
 def skip_without_bpf(status, err):
-    if status == 77 and re.search(r"BPF|perf_event|CAP_|BTF", err):
+    m = re.search(r"^gpucollect: error: (.*(?:BPF|perf_event|CAP_|BTF).*)$", err, re.M)
+    if status == 77 and m:
         print(err)
-        print("skipped: no probes here: " + err.strip().splitlines()[0])
+        print("skipped: no probes here: " + m[1])
         sys.exit(SKIP)
 
 
