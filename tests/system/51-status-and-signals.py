@@ -110,9 +110,9 @@ def first_is_the_commands():
     out, err = g.communicate(timeout=60)
     check(g.returncode == 0 and out == "stopped after 1 interrupt(s)\n",
           f"server: status {g.returncode}, {out}")
-    # It serves for one more second after the signal: some 99 samples on one CPU.
+    # It serves for one more second after the signal, with whatever share of a CPU it gets.
     r = L.Run(g.returncode, out, err, PATH)
-    check(r.total() > 0.5e9, f"server: {r.total()} ns of CPU time")
+    check(r.total() > 0.1e9, f"server: {r.total()} ns of CPU time")
     # A launching one that ignores it goes on being captured; one that dies of it is reported so.
     run = Running()
     os.kill(run.process.pid, signal.SIGINT)
