@@ -54,9 +54,7 @@ int precheck__driver(char **why)
 		close(fd);
 	if (err)
 		n = asprintf(why, "the driver %s can't be timed: %s%s%s; " WAY_OUT, paths[0],
-			     entry ? entry : "", entry ? ": " : "",
-			     err == -ENOEXEC ? "its code has a shape that is not known" :
-			     strerror(-err));
+			     entry ? entry : "", entry ? ": " : "", driver__error(err));
 	err = err ? -EOPNOTSUPP : 0;
 out:
 	if (n < 0)
