@@ -7,6 +7,7 @@ Every chain, every kernel, every form of driver, with the library and by probes:
 durations to the nanosecond of the device's clock, and nothing else in the output.
 """
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.environ["TOP"], "tests/tools"))
@@ -23,6 +24,22 @@ def whole(what, r, timed=True):
     check(r.lost() == 0, f"{what}: {r.lost()} lost")
     if timed:
         check(r.timed() == total, f"{what}: {r.timed()} timed instead of {total}")
+
+
+def side_by_side(n):
+    """Several at a time share the timing library's file, and with it its probes."""
+    def start(i):
+        path = os.path.join(L.TMP, f"side-{i}.folded")
+        return path, subprocess.Popen(
+            [L.GPUCOLLECT, "-o", path, "--", f"{L.PROGRAMS}/gpu_paced", "2", "2000", "1"],
+            env=L.environment(), stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE)
+
+    for i, (path, process) in enumerate([start(i) for i in range(n)]):
+        out, err = process.communicate(timeout=60)
+        r = L.Run(process.returncode, out, err, path)
+        L.compare(check, f"side by side, {i}", r, "gpu")
+        whole(f"side by side, {i}", r)
 
 
 def one(program, *args, mode="library", metric="gpu", kind="simcuda", **extra):
@@ -47,5 +64,6 @@ one("gpu_paced", "4", "10000", "1", metric="launches")
 one("gpu_paced", "4", "10000", "1", mode="probes", metric="launches")
 # Kernels as short as there can be.
 one("gpu_chains", "3", "2")
+side_by_side(4)
 
 sys.exit(check.status())
