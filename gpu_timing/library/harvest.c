@@ -38,8 +38,7 @@ static void report(const struct bracket *b, enum launch_cause cause, CUresult er
 	segment__result(thread__self(), &result);
 }
 
-/* What an error of the elapsed call means. *forget: the events are of no more use. */
-static enum launch_cause meaning(const struct bracket *b, CUresult r, bool *forget)
+enum launch_cause harvest__meaning(const struct bracket *b, CUresult r, bool *forget)
 {
 	struct context *c = context__at(b->context);
 	enum launch_cause cause = CAUSE_CONTEXT_ERROR;
@@ -98,7 +97,7 @@ static bool take_oldest(struct stream *s, bool suspended)
 		if (r == CUDA_ERROR_NOT_READY)
 			return false;
 		if (r)
-			cause = meaning(b, r, &forget);
+			cause = harvest__meaning(b, r, &forget);
 	}
 	report(b, cause, r, ms);
 	store_relaxed(place, (uint16_t)0);

@@ -14,8 +14,14 @@
 #include "gpu_timing/channel.h"
 #include "gpu_timing/cuda_types.h"
 
+struct bracket;
 struct stream;
 
+/*
+ * What an error of the elapsed call about this bracket means; if it is the whole context's, nobody
+ * asks there any more. *forget: the events are of no more use.
+ */
+enum launch_cause harvest__meaning(const struct bracket *b, CUresult r, bool *forget);
 /* Reports what is complete, oldest first; the caller holds the stream's lock. */
 void harvest__locked(struct stream *s, bool suspended);
 /* The same, at most max, if nobody else is at it. */

@@ -169,6 +169,7 @@ static void record_end(struct call *call)
 	struct thread *t = call->t;
 	struct bracket *b = context__bracket(t->bracket);
 	uint64_t gap = clock__ns() - call->begun;
+	bool forget;
 	CUresult r;
 	float ms;
 
@@ -188,6 +189,8 @@ static void record_end(struct call *call)
 			b->load = LOAD_IDLE;
 		else if (r == CUDA_ERROR_NOT_READY)
 			b->load = LOAD_BUSY;
+		else	/* at once: each further question would leave a line in the error log */
+			harvest__meaning(b, r, &forget);
 	}
 }
 
