@@ -191,6 +191,8 @@ def stopped(kind, options=(), holds="driver"):
     where = f"stopped {kind} {options}"
     process, target, base = start(["-S", 700, *options], program("gpu_hazards", "steady", 800, 5), kind)
     checks(wait_for(lambda: "guest" in target.slots().values(), 3), where, "armed")
+    # It has its name only once it runs, which on a loaded machine is later.
+    checks(wait_for(lambda: "gpucollect" in target.threads(), 3), where, "thread there")
     before = target.descriptors()
     checks(wait_for(lambda: "gpucollect" not in target.threads(), 5), where, "thread gone")
     checks.equal(set(target.slots().values()), {holds}, where, "slots")
