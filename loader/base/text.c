@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "loader/base/text.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -286,4 +287,14 @@ const char *text__share(char *buf, uint64_t part, uint64_t whole)
 	else
 		snprintf(buf, TEXT_FIGURE, "%.1f %%", percent);
 	return buf;
+}
+
+int text__write(const struct text *t, FILE *f)
+{
+	if (t->failed)
+		return -ENOMEM;
+	errno = 0;
+	if (fwrite(t->data, 1, t->len, f) != t->len || fflush(f))
+		return errno ? -errno : -EIO;
+	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Length of the well-formed UTF-8 sequence at s (1 to 4, RFC 3629), or 0. */
 size_t text__utf8(const char *s, size_t len);
@@ -53,5 +54,8 @@ const char *text__bytes(char *buf, uint64_t bytes);
 const char *text__count(char *buf, uint64_t n);
 /* part of whole: "12.3 %", "0.04 %", "<0.01 %"; "-" where whole is 0. */
 const char *text__share(char *buf, uint64_t part, uint64_t whole);
+
+/* All of it, flushed: 0, -ENOMEM where some of it is missing, or what the stream says. */
+int text__write(const struct text *t, FILE *f);
 
 #endif

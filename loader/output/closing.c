@@ -307,11 +307,8 @@ int closing__write(const struct profile *p, const struct closing_options *o, FIL
 	}
 	add_cost(&out, p);
 	add_written(&out, o);
-	if (!err && out.failed)
-		err = -ENOMEM;
-	errno = 0;
-	if (!err && (fwrite(out.data, 1, out.len, f) != out.len || fflush(f)))
-		err = errno ? -errno : -EIO;
+	if (!err)
+		err = text__write(&out, f);
 	text__free(&out);
 	return err;
 }

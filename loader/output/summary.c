@@ -220,11 +220,8 @@ int summary__write(const struct profile *p, const struct summary_options *o, FIL
 		text__add_clean(&out, o->again, strlen(o->again), TEXT_TERMINAL);
 		text__add_string(&out, "\n");
 	}
-	if (!err && out.failed)
-		err = -ENOMEM;
-	errno = 0;
-	if (!err && (fwrite(out.data, 1, out.len, f) != out.len || fflush(f)))
-		err = errno ? -errno : -EIO;
+	if (!err)
+		err = text__write(&out, f);
 	text__free(&out);
 	names__free(names);
 	return err;
