@@ -12,7 +12,7 @@
 #include <linux/types.h>
 #endif
 
-#define GPUCOLLECT_MAX_FRAMES 1024	/* words of one user stack, its end mark included */
+#define GPUCOLLECT_MAX_FRAMES 1024	/* words of one user stack in BPF, its end mark included */
 #define GPUCOLLECT_MAX_KERNEL_FRAMES 127
 #define GPUCOLLECT_PAGE_SHIFT 12	/* rows are kept by 4 KiB pages of a file */
 #define GPUCOLLECT_MAX_PAGE_ROWS 4096
@@ -57,7 +57,7 @@ enum gpucollect_frame {
 /* Why a user stack ends: its last word always says it. */
 enum gpucollect_end {
 	END_ROOT = 0,		/* outermost frame reached: complete */
-	END_TRUNCATED = 1,	/* more frames than GPUCOLLECT_MAX_FRAMES, or than the copy held */
+	END_TRUNCATED = 1,	/* more frames than fit: of a launch in BPF, of a sample in a copy */
 	END_NO_INFO = 2,	/* file has no unwind information there, no frame pointer to follow */
 	END_NO_RULE = 3,	/* unwind information that can't be applied */
 	END_UNREADABLE = 4,	/* stack memory could not be read */
@@ -127,8 +127,8 @@ struct rec_launch {
 #define RAW_MAX (1u << 20)	/* rustc has one frame of 540 KiB */
 
 /*
- * A stack that met code without rows, or a process whose mappings aren't known: user space goes on
- * from there, with the registers of the frame at hand and a copy of the stack, from the start of a
+ * A stack that met code without rows, a process whose mappings aren't known, or a sample with more
+ * than GPUCOLLECT_MAX_FRAMES: user space goes on from there, with the registers of the frame at hand and a copy of the stack, from the start of a
  * page (RAW_CHUNK) on: the one that holds the red zone below its rsp.
  * One of `sample` and `launch` is set, by its head.type.
  */

@@ -43,6 +43,7 @@ int gpucollect_sample(struct bpf_perf_event_data *ctx)
 		return 0;
 	}
 	s->tgid = tgid;
+	s->deep = 1;
 	head__init(&sample.head, REC_SAMPLE, sizeof(sample));
 	sample.tgid = tgid;
 	sample.tid = task__tid(task);

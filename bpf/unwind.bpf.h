@@ -12,6 +12,7 @@
 #define PAGE_STEPS 13		/* halvings of GPUCOLLECT_MAX_PAGE_ROWS rows, and one to end */
 #define MAPPING_STEPS 13	/* of GPUCOLLECT_MAX_PROC_MAPPINGS */
 #define MAX_STACK_BYTES (8ull << 20)
+#define MAX_STEPS (2 * GPUCOLLECT_MAX_FRAMES)	/* frames of trampolines leave no word */
 #define SCRATCH_LEVELS 4
 /*
  * Compilers don't say that a register was popped: at a `ret` its slot is below rsp, where the
@@ -37,6 +38,7 @@ struct scratch {
 	__u32 lookup_less;	/* 1: pc is a return address (or behind a syscall) */
 	__u32 later;		/* bool: not the first frame */
 	__u32 anon;		/* bool: a word depends on the process */
+	__u32 deep;		/* bool: user space goes on where `words` is full */
 	struct rec_stack rec;
 	__u64 words[GPUCOLLECT_MAX_FRAMES];
 };
@@ -276,6 +278,15 @@ static ALWAYS_INLINE long walk__no_place(struct scratch *s, int result)
 	return 1;
 }
 
+/* Compilers recurse thousands of frames deep: rare enough for user space, at a sample's pace. */
+static ALWAYS_INLINE long walk__full(struct scratch *s)
+{
+	if (!s->deep)
+		return walk__end(s, END_TRUNCATED, 0);
+	s->missing = 1;
+	return 1;
+}
+
 static ALWAYS_INLINE long walk__trampoline(struct scratch *s, __u64 offset)
 {
 	struct unwind_rule rule;
@@ -304,7 +315,7 @@ static long walk__frame(__u64 i, struct scratch **ctx)
 	if (s->regs.pc == 0)
 		return walk__end(s, END_ROOT, 0);
 	if (s->nr >= GPUCOLLECT_MAX_FRAMES - 1)
-		return walk__end(s, END_TRUNCATED, 0);
+		return walk__full(s);
 	result = place__find(s, pc, &place);
 	if (result)
 		return walk__no_place(s, result);
@@ -434,7 +445,7 @@ static ALWAYS_INLINE bool walk(struct scratch *s, struct task_struct *task, cons
 	range = *(volatile __u64 *)&slot->mappings;
 	s->first = range >> 32;
 	s->nr_maps = (__u32)range;
-	bpf_loop(GPUCOLLECT_MAX_FRAMES, walk__frame, &s, 0);
+	bpf_loop(MAX_STEPS, walk__frame, &s, 0);
 	if (*(volatile __u32 *)&slot->mappings_seq == seq)
 		return s->missing;
 	/* The list was replaced, and its place may be another's by now: user space begins again. */

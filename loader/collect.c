@@ -28,6 +28,9 @@
 #define MAX_PENDING 256
 #define READ_AT_ONCE 4096	/* records; some ms */
 
+/* Of one stack. Frames of 64 bytes, the smallest that compilers make much use of, fill RAW_MAX. */
+#define MAX_WORDS 16384
+
 struct collect {
 	struct collect_config config;
 	struct unwind_store *store;
@@ -35,7 +38,7 @@ struct collect {
 	pid_t pending[MAX_PENDING];	/* processes that mapped something */
 	unsigned int nr_pending;
 	unsigned int left;		/* of READ_AT_ONCE */
-	__u64 words[GPUCOLLECT_MAX_FRAMES];
+	__u64 words[MAX_WORDS];
 };
 
 static int publish_page(void *ctx, const struct page_key *key, const struct page_rows *rows)
@@ -222,12 +225,12 @@ static uint32_t walk(struct collect *c, const struct rec_raw *rec, const struct 
 	if (rec->prefix) {
 		before = stacks__words(c->config.stacks,
 				       stacks__by_hash(c->config.stacks, rec->prefix), &nr);
-		if (!nr || nr >= GPUCOLLECT_MAX_FRAMES)
+		if (!nr || nr >= MAX_WORDS)
 			return 0;
 		memcpy(c->words, before, nr * sizeof(*before));
 	}
 	return nr + (uint32_t)unwind_stack__walk(c->store, &in, c->words + nr,
-						 GPUCOLLECT_MAX_FRAMES - nr);
+						 MAX_WORDS - nr);
 }
 
 static bool met_unknown_code(const struct collect *c, uint32_t nr)
