@@ -2,11 +2,13 @@
 /*
  * The independent reference: CUPTI's kernel records by name, with the sum of their durations. A
  * library for CUDA_INJECTION64_PATH; PRODUCT_CUPTI names libcupti, PRODUCT_OUT the file that
- * gets, at the end, one line for each kernel: records, of them in graphs, ns, ns in graphs, name.
+ * gets, at the end, one line for each kernel: records, of them in graphs, ns, ns in graphs, name. A
+ * program may have only a window counted: product_cupti_begin and _end, each with the device idle.
  */
 #include <cupti.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +27,7 @@ static struct kernel {
 	uint64_t ns, ns_in_graphs;
 } kernel[MAX_NAMES];
 static unsigned long dropped;
+static bool over;		/* the window: nothing counts any more */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct kernel *find(const char *name)
@@ -66,7 +69,7 @@ static void CUPTIAPI take_buffer(CUcontext ctx, uint32_t stream, uint8_t *buffer
 		const CUpti_ActivityKernel10 *r = (const void *)record;
 		struct kernel *k;
 
-		if (record->kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+		if (record->kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || over)
 			continue;
 		k = find(r->name ? r->name : "(no name)");
 		if (!k) {
@@ -84,6 +87,27 @@ static void CUPTIAPI take_buffer(CUcontext ctx, uint32_t stream, uint8_t *buffer
 	free(buffer);
 }
 
+/* --- the window ------------------------------------------------------------------------------ */
+
+void product_cupti_begin(void);
+__attribute__((visibility("default"))) void product_cupti_begin(void)
+{
+	flush_all(1);
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < MAX_NAMES; i++)
+		kernel[i].records = kernel[i].in_graphs = kernel[i].ns = kernel[i].ns_in_graphs = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+void product_cupti_end(void);
+__attribute__((visibility("default"))) void product_cupti_end(void)
+{
+	flush_all(1);
+	pthread_mutex_lock(&lock);
+	over = true;
+	pthread_mutex_unlock(&lock);
+}
+
 static void at_exit(void)
 {
 	const char *path = getenv("PRODUCT_OUT");
@@ -95,7 +119,7 @@ static void at_exit(void)
 	if (!out)
 		return;
 	for (i = 0; i < MAX_NAMES; i++)
-		if (kernel[i].name)
+		if (kernel[i].name && kernel[i].records)
 			fprintf(out, "%lu\t%lu\t%llu\t%llu\t%s\n", kernel[i].records,
 				kernel[i].in_graphs, (unsigned long long)kernel[i].ns,
 				(unsigned long long)kernel[i].ns_in_graphs, kernel[i].name);

@@ -17,7 +17,6 @@ import torch
 
 torch.manual_seed(7)
 torch.use_deterministic_algorithms(False)
-mode = sys.argv[1] if len(sys.argv) > 1 else "count"
 device = "cuda"
 
 
@@ -191,12 +190,14 @@ def loop(seconds):
             last, n = now, 0
 
 
-if mode == "count":
-    count()
-    sys.exit(3)  # must come through
-if mode == "speed":
-    measure(sys.argv[2:])
-elif mode == "profiler":
-    profiler(sys.argv[2:])
-elif mode == "loop":
-    loop(float(sys.argv[2]))
+if __name__ == "__main__":
+    mode = sys.argv[1] if len(sys.argv) > 1 else "count"
+    if mode == "count":
+        count()
+        sys.exit(3)  # must come through
+    if mode == "speed":
+        measure(sys.argv[2:])
+    elif mode == "profiler":
+        profiler(sys.argv[2:])
+    elif mode == "loop":
+        loop(float(sys.argv[2]))

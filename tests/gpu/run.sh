@@ -3,7 +3,7 @@
 #
 # The product on a real GPU: run.sh DIR leaves its logs in DIR. Needs root, nvcc, a python3 with PyTorch
 # and a built gpucollect (GPUCOLLECT=PATH, default build/gpucollect). PRODUCT_PARTS picks parts (gap
-# chains capture torch speed detach cpu probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
+# chains capture torch attach again speed detach cpu probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
 # PRODUCT_LIMIT the seconds after which no further step begins. PRODUCT_CONSTANTS="BUSY IDLE", as they stand
 # in gpu_timing/calibration.c, puts the constants that the gap part measures into a copy of the program. Each step has its own
 # time limit; no step changes a setting of the GPU.
@@ -12,7 +12,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 out=$(mkdir -p "${1:-product-results}" && cd "${1:-product-results}" && pwd)
 gpc=$(realpath "${GPUCOLLECT:-$root/build/gpucollect}")
-parts=${PRODUCT_PARTS:-gap chains capture torch speed detach cpu}
+parts=${PRODUCT_PARTS:-gap chains capture torch attach again speed detach cpu}
 rounds=${PRODUCT_ROUNDS:-3}
 work=$(mktemp -d)
 cuda=${CUDA_HOME:-/usr/local/cuda}
@@ -22,7 +22,7 @@ log=$out/1-machine.txt
 wrong=0
 cd "$work" || exit 1
 mkdir folded
-rm -f "$out"/[1-8]-*
+rm -f "$out"/[1-9]-*
 
 say() {
 	echo "=== [$(($(date +%s) - start)) s] $*" >> "$log"
@@ -144,6 +144,16 @@ if wants torch; then
 	check 20 python3 product_check.py stacks folded/torch-probes.folded
 fi
 
+if wants attach; then
+	log=$out/9-attach.txt
+	check 240 python3 product_attach.py counts "$gpc"
+fi
+
+if wants again; then
+	log=$out/9-again.txt
+	check 200 python3 product_attach.py again "$gpc" "${PRODUCT_AGAIN:-50}"
+fi
+
 # Speed lines "NAME US CPU_US" of a command, marked with how it ran.
 timed() { # HOW LIMIT COMMAND...
 	local how=$1 limit=$2
@@ -202,6 +212,6 @@ if wants probes; then
 fi
 log=$out/1-machine.txt
 say "end: $wrong wrong"
-tar -czf "$out/8-folded.tar.gz" folded ./*.out ./*.err ./*.cupti ./*.plain 2> /dev/null
+tar -czf "$out/8-folded.tar.gz" folded ./*.out ./*.err ./*.said ./*.cupti ./*.plain 2> /dev/null
 rm -rf "$work"
 [ $wrong = 0 ]
