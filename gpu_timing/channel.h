@@ -12,9 +12,9 @@
  * gpucollect_site_nop5 (0f 1f 44 00 00, then ret). A probe belongs on the first byte. Each is a
  * FUNC symbol of .symtab with its size, 16-aligned, with nothing else within 16 bytes. At a site:
  *
- *	rdi = 0		the library says hello. rsi = number of its memfd in this process (struct
- *			channel_segment inside), or a negative errno where it could not make one.
- *			Always through nop1, which works on every kernel.
+ *	rdi = 0		the library says hello: a session begins. rsi = number of its memfd in this
+ *			process (struct channel_segment inside), or a negative errno where it could
+ *			not make one. Always through nop1, which works on every kernel.
  *	rdi = id	a launch follows: id != 0, unique in the process. rsi = struct channel_launch.
  *			Through the site that the collector chose (enum channel_site).
  *	CFA = rsp + 8, as at every function's first instruction.
@@ -82,10 +82,11 @@ _Static_assert(sizeof(struct channel_launch) == 64, "copied by one read");
  * ring. To the collector everything but page 1 is hostile, and of page 1 it reads nothing back.
  */
 #define CHANNEL_MAGIC 0x6c6e6368636c6770ull
-#define CHANNEL_ABI 1
+#define CHANNEL_ABI 2
 #define CHANNEL_THREADS 2048		/* the first is shared by threads that found none free */
 #define CHANNEL_RING_SIZE (16u << 20)	/* a power of two */
 #define CHANNEL_MAX_NAME (64u << 10)	/* bytes of a kernel's name that travel */
+#define CHANNEL_SESSION_SHIFT 51	/* a launch id's bits from here on: `session`, cut to 13 */
 /*
  * Brackets under way in one stream. A stream holds some 1,020 entries, a timed record is one, and
  * a program that queues more behind work that it releases itself would hang in our record: with P
@@ -96,6 +97,10 @@ _Static_assert(sizeof(struct channel_launch) == 64, "copied by one read");
 #define CHANNEL_MAX_OUTSTANDING 400
 
 enum channel_state {
+	/*
+	 * All is prepared and nothing touched. After gpucollect_attach the slots are swapped at the
+	 * collector's first sign of life; without one within 5 s the session is over.
+	 */
 	CHANNEL_STARTING = 0,
 	CHANNEL_ARMED = 1,	/* slots swapped, no launch yet */
 	CHANNEL_RUNNING = 2,	/* the first launch was seen; at exit still, with REASON_EXIT */
@@ -123,6 +128,8 @@ enum channel_reason {
 	REASON_SILENT = 14,	/* passive: no sign of life from the collector */
 	REASON_NO_COLLECTOR = 15, /* passive: none ever came */
 	REASON_EXIT = 16,	/* running: the program ends, no launch is timed any more */
+	REASON_SUPERSEDED = 17,	/* passive: gpucollect_attach was called again */
+	REASON_STRAGGLER = 18,	/* a thread has not come out of the session before: its tid */
 	NR_CHANNEL_REASONS,
 };
 
@@ -247,7 +254,9 @@ struct channel_segment {
 	__u32 detail;
 	__u32 slots;		/* bit set of enum channel_slot: those that hold our hooks */
 	__u32 nr_threads;	/* elements of `threads` ever used */
-	__u32 reserved1[5];
+	__u32 session;		/* from 1 */
+	__u64 session_head;	/* position in the ring at which the session begins */
+	__u32 reserved1[2];
 	__u64 head __attribute__((aligned(64)));	/* bytes ever reserved in the ring */
 	__u64 lost_results __attribute__((aligned(64)));	/* the ring was full */
 	__u64 lost_names;
@@ -258,6 +267,12 @@ struct channel_segment {
 	__u32 site;		/* enum channel_site; the library writes the first value */
 	__u32 confined;		/* bool: the target is under a system-call filter: no unusual call */
 	__u32 wake;		/* futex of the library's thread */
+	/*
+	 * Who is at work: pid in the collector's own namespace, and above it the low 32 bits of
+	 * that process's start time (field 22 of /proc/PID/stat). 0: nobody. Taken by compare and
+	 * swap from 0 or from a dead one; the library clears it when it has gone passive by silence.
+	 */
+	__u64 collector;
 	__u64 tail __attribute__((aligned(64)));	/* bytes ever consumed */
 	/* then */
 	struct channel_thread threads[CHANNEL_THREADS] __attribute__((aligned(4096)));
@@ -357,5 +372,72 @@ struct channel_device {
 };
 
 #define CHANNEL_MAX_RECORD (CHANNEL_MAX_NAME + 64u)
+
+/* --- The way into a running process -----------------------------------------------------------
+ *
+ * Exported by the library (.dynsym), beside the driver's InitializeInjection:
+ *
+ *	struct channel_identity gpucollect_identity	is a library there already?
+ *	int gpucollect_attach(struct channel_attach *)	begins a session, says so by the hello
+ *
+ * and, of .symtab, gpucollect_stub: one page of position-independent code, alone in a page of the
+ * file. Mapped r-x anywhere and called with rdi = struct channel_attach it loads `path`, goes over
+ * into gpucollect_attach, which unmaps the stub, and never comes back to that page; where it fails
+ * before, it returns 0 and the page stays. errno is as before in any case. A library that is there
+ * is attached to by a call of its gpucollect_attach, with `stub` 0.
+ */
+enum channel_attach_stage {
+	ATTACH_NOT_BEGUN = 0,
+	ATTACH_STUB = 1,	/* the stub has been entered: it loads */
+	ATTACH_LOADED = 2,	/* dlopen has returned a handle */
+	ATTACH_FOUND = 3,	/* dlsym has found gpucollect_attach, which is entered now */
+	ATTACH_CALLED = 4,	/* it has been entered, the stub is unmapped */
+	ATTACH_DONE = 5,	/* it returns: `status` stands */
+};
+
+/*
+ * On the borrowed thread's stack; written by the collector, status, stage and error by the stub and
+ * the library. Not read any more once gpucollect_attach has returned.
+ */
+struct channel_attach {
+	__u32 size;		/* sizeof(struct channel_attach) */
+	__u32 cancelled;	/* do nothing any more: looked at before each step */
+	__u64 dlopen;		/* addresses in the target */
+	__u64 dlsym;
+	__u64 errno_location;
+	__u64 dlerror;
+	__u64 stub;		/* the raw mapping of the stub's page; 0: none */
+	__u64 stub_size;
+	char path[40];		/* "/proc/self/fd/N" */
+	/*
+	 * -EINPROGRESS; then 0 (a hello follows) or negative errno: -ECANCELED; -ELIBACC dlopen
+	 * failed, -ENOENT dlsym failed (error: dlerror's text); -EPERM GPUCOLLECT_DISABLE is set;
+	 * -EBUSY another thread attaches at this moment; -EPROTO `size` is of another version; else
+	 * no memory, descriptor or thread.
+	 */
+	__s32 status;
+	__u32 stage;		/* enum channel_attach_stage */
+	char error[128];	/* why, "" where status says all; cut, ends with 0 */
+};
+
+_Static_assert(sizeof(struct channel_attach) == 232, "the stub's offsets");
+
+#define CHANNEL_IDENTITY_MAGIC 0x7974746e65646963ull
+
+/* Read in the target's memory, which may hold anything. */
+struct channel_identity {
+	__u64 magic;
+	__u32 abi;		/* CHANNEL_ABI */
+	__u32 size;		/* sizeof(struct channel_identity) */
+	/*
+	 * Address of a __u32: 1 in the process that the rest speaks of, 0 in a child forked from
+	 * it, which has no segment yet. 0: there has been no session.
+	 */
+	__u64 owner;
+	__s32 segment_fd;	/* negative: none */
+	__u32 sessions;		/* begun so far */
+};
+
+_Static_assert(sizeof(struct channel_identity) == 32, "no holes");
 
 #endif

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/magic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -210,6 +211,74 @@ uint64_t channel__stalled(const struct channel *ch)
 	if (ch->broken || head - ch->tail > CHANNEL_RING_SIZE || head == ch->tail || head_word(ch))
 		return 0;
 	return head - ch->tail;
+}
+
+/* The low 32 bits of a process's start time (field 22 of its stat); false: it doesn't live. */
+static bool start_time(pid_t pid, uint32_t *start)
+{
+	char path[32], line[1024], *p;
+	int fd, field;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, line, sizeof(line) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	line[n] = '\0';
+	/* Behind the name, which may hold anything; that ends field 2. */
+	p = strrchr(line, ')');
+	if (p && (!strncmp(p, ") Z", 3) || !strncmp(p, ") X", 3)))
+		return false;
+	for (field = 2; p && field < 22; field++)
+		p = strchr(p + 1, ' ');
+	if (!p)
+		return false;
+	*start = (uint32_t)strtoull(p + 1, NULL, 10);
+	return true;
+}
+
+static uint64_t own_mark(void)
+{
+	uint32_t start = 0;
+
+	start_time(getpid(), &start);
+	return (uint64_t)start << 32 | (uint32_t)getpid();
+}
+
+static bool holds(uint64_t mark)
+{
+	pid_t pid = (pid_t)(uint32_t)mark;
+	uint32_t start;
+
+	return pid > 0 && start_time(pid, &start) && start == (uint32_t)(mark >> 32);
+}
+
+int channel__claim(struct channel *ch, pid_t *holder)
+{
+	uint64_t own = own_mark(), mark = READ_ONCE(ch->segment->collector);
+
+	do {
+		if (mark == own)
+			return 0;
+		if (holds(mark)) {
+			*holder = (pid_t)(uint32_t)mark;
+			return -EBUSY;
+		}
+	} while (!__atomic_compare_exchange_n(&ch->segment->collector, &mark, own, false,
+					      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	return 0;
+}
+
+void channel__release(struct channel *ch)
+{
+	uint64_t own = own_mark();
+
+	__atomic_compare_exchange_n(&ch->segment->collector, &own, 0, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_RELAXED);
 }
 
 void channel__heartbeat(struct channel *ch)

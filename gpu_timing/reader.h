@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "gpu_timing/channel.h"
 
@@ -60,6 +61,15 @@ struct channel_counters {
  */
 int channel__open(int fd, struct channel **channel);
 void channel__close(struct channel *channel);	/* NULL is fine */
+
+/*
+ * Takes the segment for this process, before anything else is done with it (also before the library
+ * is called to begin a session). 0, also where it is ours already; -EBUSY: a living process has it,
+ * *holder is its pid as it sees itself.
+ */
+int channel__claim(struct channel *channel, pid_t *holder);
+/* Gives it back, if it is still ours. */
+void channel__release(struct channel *channel);
 
 /*
  * Hands on at most max records. Returns how many were consumed (also those without a callback), or

@@ -44,6 +44,8 @@ const char *channel__reason_text(enum channel_reason reason)
 		[REASON_SILENT] = "the collector fell silent",
 		[REASON_NO_COLLECTOR] = "no collector came",
 		[REASON_EXIT] = "the program ended",
+		[REASON_SUPERSEDED] = "attached anew",
+		[REASON_STRAGGLER] = "a thread is still inside the recording before",
 	};
 
 	return (unsigned int)reason < NR_CHANNEL_REASONS ? text[reason] : "unknown reason";
