@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #define TABLE_MIN 16
+#define HASH_FACTOR 0xd6e8feb86659fd93ull
 
 enum { SLOT_FREE, SLOT_USED, SLOT_GONE };
 
@@ -16,14 +18,25 @@ struct table {
 	size_t size;		/* a power of two */
 	size_t used;
 	size_t gone;		/* removed, still in the way of probing */
+	uint64_t seed;
+	uint64_t factor;	/* odd */
 };
+
+uint64_t hash__seed(void)
+{
+	uint64_t seed;
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
+		seed = (uintptr_t)&seed;	/* collisions cost time, nothing else */
+	return seed;
+}
 
 uint64_t hash__mix(uint64_t x)
 {
 	x ^= x >> 32;
-	x *= 0xd6e8feb86659fd93ull;
+	x *= HASH_FACTOR;
 	x ^= x >> 32;
-	x *= 0xd6e8feb86659fd93ull;
+	x *= HASH_FACTOR;
 	x ^= x >> 32;
 	return x;
 }
@@ -65,11 +78,14 @@ struct table *table__new(void)
 {
 	struct table *t = malloc(sizeof(*t));
 
-	if (t && table__alloc(t, TABLE_MIN)) {
-		free(t);
+	if (!t)
 		return NULL;
-	}
-	return t;
+	t->seed = hash__seed();
+	t->factor = hash__seed() | 1;
+	if (!table__alloc(t, TABLE_MIN))
+		return t;
+	free(t);
+	return NULL;
 }
 
 void table__free(struct table *t)
@@ -82,10 +98,24 @@ void table__free(struct table *t)
 	free(t);
 }
 
+/*
+ * As hash__mix, with one of its factors secret: multiplication by a random odd number spreads any given
+ * keys, whoever chose them.
+ */
+static uint64_t table__hash(const struct table *t, uint64_t key)
+{
+	key ^= t->seed;
+	key ^= key >> 32;
+	key *= t->factor;
+	key ^= key >> 32;
+	key *= HASH_FACTOR;
+	return key ^ key >> 32;
+}
+
 /* The slot of `key`, or the one where it would go. */
 static size_t table__find(const struct table *t, uint64_t key)
 {
-	size_t i = hash__mix(key) & (t->size - 1), reuse = SIZE_MAX;
+	size_t i = table__hash(t, key) & (t->size - 1), reuse = SIZE_MAX;
 
 	while (t->state[i] != SLOT_FREE) {
 		if (t->state[i] == SLOT_USED && t->keys[i] == key)

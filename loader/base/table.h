@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A hash table from u64 to u64: open addressing, grows by itself. Any key and value is allowed. */
+/*
+ * A hash table from u64 to u64: open addressing, grows by itself. Any key and value is allowed; keys are
+ * spread by a secret of the table's own, so that who chooses them can't make them collide.
+ */
 #ifndef BASE_TABLE_H
 #define BASE_TABLE_H
 
@@ -23,7 +26,9 @@ bool table__next(const struct table *t, size_t *pos, uint64_t *key, uint64_t *va
 
 /* A 64-bit mixer whose every output bit depends on every input bit. */
 uint64_t hash__mix(uint64_t x);
-/* Of any bytes; the same on every machine. */
+/* A random number, for hashes of what others choose. */
+uint64_t hash__seed(void);
+/* Of any bytes; the same on every machine for the same seed. */
 uint64_t hash__bytes(const void *data, size_t len, uint64_t seed);
 
 #endif

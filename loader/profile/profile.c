@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "loader/base/array.h"
 #include "loader/base/table.h"
@@ -16,9 +15,7 @@ struct profile *profile__new(void)
 
 	if (!p)
 		return NULL;
-	/* Where there is no randomness yet, names that collide cost time, nothing else. */
-	if (getrandom(&p->seed, sizeof(p->seed), GRND_NONBLOCK) != sizeof(p->seed))
-		p->seed = (uintptr_t)p;
+	p->seed = hash__seed();
 	p->strings.seed = p->seed;
 	p->thread_names = table__new();
 	if (!p->thread_names ||
