@@ -8,6 +8,7 @@
 #define LOADER_JOIN_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "gpu_timing/channel.h"
@@ -19,6 +20,7 @@ struct join_launch {
 	uint32_t tid;
 	uint64_t function;	/* as of the record, and its flags: where there is no result */
 	uint32_t flags;
+	bool outside;		/* not of the capture: neither it nor its result counts */
 };
 
 /* A launch is complete; or one half is NULL: it was lost, or too many wait. 0 or negative errno. */

@@ -36,8 +36,6 @@ struct launches_counters {
 	uint64_t no_stack;		/* results whose launch record was lost */
 	uint64_t lost_results;		/* channel full: these launches have no time */
 	uint64_t lost_names;
-	uint64_t made;			/* by the libraries' own exact count */
-	uint64_t seen_busy, seen_idle;	/* brackets by the load of their stream */
 	uint64_t graphs;		/* graph launches timed as a whole */
 	uint64_t libraries;		/* processes that had the library */
 	uint64_t bad_channels;		/* channels that held nonsense */
@@ -46,6 +44,12 @@ struct launches_counters {
 
 struct launches *launches__new(const struct launches_config *config);
 void launches__free(struct launches *l);	/* NULL is fine */
+
+/*
+ * Only launches made from `from` on and before `to` are of the capture, CLOCK_MONOTONIC ns; of others
+ * neither the record nor the result counts. At first all are.
+ */
+void launches__only(struct launches *l, uint64_t from, uint64_t to);
 
 /* A record of the ring, its stack as a number (STACKS_NONE: lost). 0 or -ENOMEM. */
 int launches__record(struct launches *l, struct process *p, const struct rec_launch *rec,

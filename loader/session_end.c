@@ -42,8 +42,10 @@ void session__drain(struct session *s)
 	FAULT_POINT("stopping");
 	sampling__free(s->sampling);
 	s->sampling = NULL;
-	if (s->launches)
+	if (s->launches) {
+		launches__only(s->launches, s->started, s->stopped);
 		launches__stop(s->launches);
+	}
 	while (s->launches && !launches__stopped(s->launches) && ms--) {
 		collect__read(s->collect);
 		launches__poll(s->launches);

@@ -150,6 +150,7 @@ static int setup_store(struct session *s)
 		config.launches = s->launches = launches__new(&launches);
 		if (!s->launches)
 			return -ENOMEM;
+		launches__only(s->launches, UINT64_MAX, UINT64_MAX);
 	}
 	return collect__new(&config, &s->collect);
 }
@@ -322,6 +323,8 @@ int session__start(struct session *s)
 	setpriority(PRIO_PROCESS, 0, CAPTURE_NICE);
 	s->started = clock__now_ns();
 	s->cpu_started = clock__ns(CLOCK_PROCESS_CPUTIME_ID);
+	if (s->launches)
+		launches__only(s->launches, s->started, UINT64_MAX);
 	if (!s->command)
 		say_recording(s->options);
 	if (s->options->duration_ns) {

@@ -369,6 +369,54 @@ START_TEST(a_launch_is_counted_by_the_library_or_by_a_probe)
 }
 END_TEST
 
+static void record_at(uint64_t id, uint64_t time)
+{
+	const struct rec_launch r = {
+		.head.time = time, .tgid = (uint32_t)getpid(), .tid = 77, .id = id,
+	};
+
+	ck_assert_int_eq(launches__record(launches, &process, &r, (uint32_t)time), 0);
+}
+
+/* By the library and by probes; in time, without a time, and with no result at all. */
+START_TEST(only_launches_of_the_capture_count)
+{
+	struct channel_result r;
+
+	setup();
+	hello();
+	launches__only(launches, 200, 300);
+	for (uint64_t id = 1; id <= 4; id++) {
+		r = timed(id, 100);
+		put_result(&r);
+	}
+	record_at(1, 199);
+	record_at(2, 200);
+	record_at(3, 299);
+	record_at(4, 300);
+	record_at(5, 150);
+	record_at(6, 250);	/* was under way at the end */
+	r = timed(7, 0);
+	r.cause = CAUSE_NO_END;
+	put_result(&r);
+	record_at(7, 350);
+	launches__poll(launches);
+	launches__exited(launches, &process);
+	record_at(0, 199);
+	record_at(0, 201);
+	record_at(0, 301);
+	ck_assert_uint_eq(tally__count(tally), 4);
+	ck_assert_uint_eq(of_stack(200)->ns, 100);
+	ck_assert_uint_eq(of_stack(299)->ns, 100);
+	ck_assert_uint_eq(of_stack(250)->timed, 0);
+	ck_assert_uint_eq(of_stack(201)->count, 1);
+	ck_assert_uint_eq(counters().no_end, 1);
+	ck_assert_uint_eq(counters().by_cause[CAUSE_NO_END], 1);
+	ck_assert_uint_eq(counters().by_cause[CAUSE_NONE], 2);
+	ck_assert_uint_eq(counters().without_library, 1);
+}
+END_TEST
+
 START_TEST(a_refusal_is_handed_on_once)
 {
 	setup();
@@ -506,7 +554,7 @@ UNIT_MAIN("launches",
 	  a_half_that_stays_alone,
 	  without_a_library_launches_are_only_counted,
 	  a_launch_is_counted_by_the_library_or_by_a_probe,
-	  a_refusal_is_handed_on_once,
+	  only_launches_of_the_capture_count, a_refusal_is_handed_on_once,
 	  a_library_that_took_us_for_dead_is_counted,
 	  a_segment_that_is_none,
 	  a_ring_that_holds_nonsense,

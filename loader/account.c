@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/account.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu_timing/calibration.h"
+#include "loader/base/fault.h"
+#include "loader/base/table.h"
+#include "loader/join.h"
+#include "loader/stacks.h"
+
+/*
+ * A target that makes up launches, or names, must not fill our memory. Real ones wait for a few
+ * thousand results, and have some ten thousand names of a kilobyte at most.
+ */
+#define MAX_WAITING (1u << 18)
+#define MAX_NAME_BYTES (64u << 20)
+#define NAME_COST 128u		/* of one, beside its text */
+
+/* Devices whose constants are kept; ordinals beyond have raw durations. */
+#define MAX_DEVICES 64
+
+struct account {
+	struct account_shared *shared;
+	uint32_t process;
+	struct join *join;
+	struct table *names;		/* generation -> work */
+	struct table *latest;		/* function -> generation */
+	size_t name_bytes;
+	struct calibration calibration[MAX_DEVICES];
+	bool calibrated[MAX_DEVICES];
+	uint64_t seen;
+	bool no_memory;
+};
+
+static int on_joined(void *ctx, const struct join_launch *launch, const struct channel_result *r);
+
+struct account *account__new(struct account_shared *shared, uint32_t process)
+{
+	struct account *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->shared = shared;
+	a->process = process;
+	a->join = join__new(MAX_WAITING, on_joined);
+	a->names = table__new();
+	a->latest = table__new();
+	if (a->join && a->names && a->latest)
+		return a;
+	account__free(a);
+	return NULL;
+}
+
+void account__free(struct account *a)
+{
+	if (!a)
+		return;
+	join__free(a->join);
+	table__free(a->names);
+	table__free(a->latest);
+	free(a);
+}
+
+uint64_t account__seen(const struct account *a)
+{
+	return a->seen;
+}
+
+bool account__no_memory(struct account *a)
+{
+	bool was = a->no_memory;
+
+	a->no_memory = false;
+	return was;
+}
+
+/* --- into the tally ------------------------------------------------------------------------- */
+
+static bool is_outside(const struct account_shared *shared, const struct rec_launch *rec)
+{
+	return rec->head.time < shared->from || rec->head.time >= shared->to;
+}
+
+/* Device time of a bracket; false: its device's constant isn't known. */
+static bool calibrate(const struct account *a, const struct channel_result *r, uint64_t *ns)
+{
+	bool known = r->device >= 0 && r->device < MAX_DEVICES && a->calibrated[r->device];
+
+	*ns = calibration__apply(known ? &a->calibration[r->device] : NULL, r->duration, r->gap,
+				 (enum launch_load)r->load);
+	return known;
+}
+
+static int add_result(struct account *a, uint32_t stack, uint32_t tid, const struct channel_result *r)
+{
+	struct launches_counters *counters = &a->shared->counters;
+	struct tally_key key = {
+		.kind = TALLY_LAUNCH,
+		.process = a->process,
+		.tid = tid,
+		.user = stack,
+		.device = r->device,
+		.stream = r->stream,
+		.flags = r->flags & LAUNCH_GRAPH ? TALLY_GRAPH : 0,
+	};
+	struct tally_add add = { .count = 1 };
+	uint64_t work = 0;
+
+	counters->by_cause[r->cause]++;
+	/* Not executed now, or not at all: no launch to count. */
+	if (r->cause == CAUSE_CAPTURED || r->cause == CAUSE_LAUNCH_FAILED)
+		return 0;
+	if (r->name && table__get(a->names, r->name, &work))
+		key.work = (uint32_t)work;
+	if (r->cause == CAUSE_NONE) {
+		add.timed = 1;
+		add.weight = r->weight;
+		if (!calibrate(a, r, &add.ns))
+			key.flags |= TALLY_UNCALIBRATED;
+		counters->graphs += (r->flags & LAUNCH_GRAPH) != 0;
+	}
+	add.untimed = launches__by_chance((enum launch_cause)r->cause);
+	return tally__add(a->shared->tally, &key, &add);
+}
+
+static int on_joined(void *ctx, const struct join_launch *launch, const struct channel_result *r)
+{
+	struct channel_result no_end = { .cause = CAUSE_NO_END, .device = -1 };
+	struct account *a = ctx;
+	uint64_t name = 0;
+
+	if (launch && launch->outside)
+		return 0;
+	if (!r && launch) {
+		no_end.flags = (uint16_t)launch->flags;
+		if (table__get(a->latest, launch->function, &name))
+			no_end.name = (uint32_t)name;
+	}
+	a->shared->counters.no_end += !r;
+	a->shared->counters.no_stack += !launch;
+	return add_result(a, launch ? launch->stack : STACKS_NONE, launch ? launch->tid : 0,
+			  r ? r : &no_end);
+}
+
+int account__launch(struct account *a, const struct rec_launch *rec, uint32_t stack)
+{
+	const struct join_launch launch = {
+		.stack = stack, .tid = rec->tid, .function = rec->function, .flags = rec->flags,
+		.outside = is_outside(a->shared, rec),
+	};
+
+	a->seen++;
+	return join__launch(a->join, rec->id, &launch, a);
+}
+
+int account__probed(struct account_shared *shared, uint32_t process, const struct rec_launch *rec,
+		    uint32_t stack)
+{
+	const struct tally_add one = { .count = 1 };
+	struct tally_key key = {
+		.kind = TALLY_LAUNCH,
+		.process = process,
+		.tid = rec->tid,
+		.user = stack,
+		.device = -1,
+		.stream = rec->stream,
+		.flags = rec->flags & LAUNCH_GRAPH ? TALLY_GRAPH : 0,
+	};
+
+	if (is_outside(shared, rec))
+		return 0;
+	shared->counters.without_library++;
+	return tally__add(shared->tally, &key, &one);
+}
+
+void account__finish(struct account *a)
+{
+	join__finish(a->join, a);
+}
+
+/* --- what a channel holds --------------------------------------------------------------------- */
+
+static void on_result(void *ctx, const struct channel_result *r)
+{
+	struct account *a = ctx;
+
+	FAULT_POINT("time");
+	a->no_memory |= join__result(a->join, r, a) != 0;
+}
+
+static void on_name(void *ctx, const struct channel_name *name)
+{
+	static const char no_name[] = "[kernel without a name]";
+	struct account *a = ctx;
+	uint32_t work;
+
+	if (name->len + NAME_COST > MAX_NAME_BYTES - a->name_bytes) {
+		a->shared->counters.lost_names++;
+		return;
+	}
+	if (name->status == NAME_ERROR)
+		return;
+	a->name_bytes += name->len + NAME_COST;
+	/* Not to be mixed up with one whose name is empty. */
+	if (name->status == NAME_NULL)
+		work = works__add(a->shared->works, no_name, strlen(no_name));
+	else
+		work = works__add(a->shared->works, name->text, name->len);
+	a->no_memory |= !work || table__set(a->names, name->generation, work) ||
+			table__set(a->latest, name->function, name->generation);
+}
+
+static void on_device(void *ctx, const struct channel_device *d)
+{
+	struct account *a = ctx;
+
+	if (d->device >= 0 && d->device < MAX_DEVICES)
+		a->calibrated[d->device] = calibration__find(d->text, d->len, d->version,
+							     &a->calibration[d->device]);
+}
+
+const struct channel_handler account__handler = {
+	.result = on_result, .name = on_name, .device = on_device,
+};

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The launches of one process: their stacks come from the BPF ring, their times and names from its
+ * channel; here they meet by launch id and are added to the tally.
+ */
+#ifndef LOADER_ACCOUNT_H
+#define LOADER_ACCOUNT_H
+
+#include <linux/types.h>
+#include <stdint.h>
+
+#include "bpf/gpucollect.h"
+#include "gpu_timing/reader.h"
+#include "loader/launches.h"
+#include "loader/works.h"
+
+struct account;
+
+/* What the accounts of all processes have in common. */
+struct account_shared {
+	struct tally *tally;
+	struct works *works;
+	struct launches_counters counters;
+	/* Launches made before, or from `to` on, are none of the capture's. CLOCK_MONOTONIC, ns. */
+	uint64_t from, to;
+};
+
+struct account *account__new(struct account_shared *shared, uint32_t process);	/* NULL: no memory */
+void account__free(struct account *a);	/* NULL is fine */
+
+/* A launch's record, its stack as a number of stacks.h. 0 or -ENOMEM. */
+int account__launch(struct account *a, const struct rec_launch *rec, uint32_t stack);
+/* One that a probe in the driver saw: all that there will be of it. */
+int account__probed(struct account_shared *shared, uint32_t process, const struct rec_launch *rec,
+		    uint32_t stack);
+
+/* For channel__poll, with the account as its ctx. */
+extern const struct channel_handler account__handler;
+/* Whether something could not be kept since this was asked last. */
+bool account__no_memory(struct account *a);
+
+/* What waits for its other half has lost it for good. */
+void account__finish(struct account *a);
+
+/* Launches with an id so far. */
+uint64_t account__seen(const struct account *a);
+
+#endif
