@@ -9,13 +9,15 @@
 
 struct inherited {
 	sigset_t mask;
-	struct sigaction pipe;		/* of SIGPIPE */
+	struct sigaction pipe, too_large;	/* of SIGPIPE and SIGXFSZ */
 	struct rlimit files;		/* RLIMIT_NOFILE */
 	bool hangup_ignored;		/* as nohup(1) does */
 };
 
 /* Before anything is changed. 0 or negative errno. */
 int inherited__save(struct inherited *i);
+/* A reader that has gone, a file that gets too large: errors of a write, not our death. */
+void inherited__ignore(void);
 /* Async-signal-safe. 0 or negative errno. */
 int inherited__restore(const struct inherited *i);
 

@@ -145,54 +145,85 @@ static void write_closing(const struct result *r, const char *name)
 		closing__write(r->profile, &o, stderr);
 }
 
-/* The reader of our pipe has gone: what was recorded must not go with it. */
-static int rescue(struct result *r, char **name)
+/* The id in the name of a file of our own choice. */
+static pid_t id_of(const struct result *r)
 {
-	const char *what = r->options->command ? r->options->command[0] : "capture";
-	pid_t pid = r->command ? r->command :
-		    r->options->nr_pids ? r->options->pids[0] : getpid();
-	char *why = NULL;
-	int err;
-
-	err = output_file__rescue(r->caller, what, pid, write_folded, r, name, &why);
-	if (err)
-		log_error("%s", why ? why : strerror(-err));
-	else
-		log_warn("the reader of standard output has gone; saved to %s", *name);
-	free(why);
-	return err;
+	if (r->command)
+		return r->command;
+	return r->options->nr_pids ? r->options->pids[0] : getpid();
 }
 
-int result__write(struct result *r, const struct profile *p)
+/*
+ * The place of the result did not take it: what was recorded must not go with it. Says both (in `why`,
+ * of the first); an exit code.
+ */
+static int rescue(struct result *r, int failed, const char *why, char **name)
+{
+	const char *what = r->options->command ? r->options->command[0] : "capture";
+	char *why_not = NULL;
+	int err;
+
+	err = output_file__rescue(r->caller, what, id_of(r), write_folded, r, name, &why_not);
+	if (err)
+		log_error("%s; and it can't be saved: %s", why, why_not ? why_not : strerror(-err));
+	else if (failed == -EPIPE && output_file__is_stdout(r->file))
+		log_warn("the reader of standard output has gone; saved to %s", *name);
+	else
+		log_error("%s; saved to %s", why, *name);
+	free(why_not);
+	if (err)
+		return EXIT_OWN_FAILURE;
+	/* That a reader leaves is its right; beside a command's own status 1 would say nothing. */
+	return failed == -EPIPE || !r->command ? EXIT_PARTIAL : EXIT_OWN_FAILURE;
+}
+
+static int write_last(struct result *r)
 {
 	bool summary = r->destination == DESTINATION_SUMMARY;
 	char *why = NULL, *rescued = NULL;
 	int code = EXIT_COMPLETE, err;
 
-	r->profile = p;
-	if (!profile__total(p, metric_of(r->options))) {
-		write_closing(r, NULL);
-		explain_empty(r->options);
-		return EXIT_EMPTY;
-	}
 	err = output_file__write(r->file, summary ? write_summary : write_folded, r, &why);
-	if (err == -EPIPE) {
-		free(why);
-		why = NULL;
-		err = rescue(r, &rescued);
-		code = err ? EXIT_OWN_FAILURE : EXIT_PARTIAL;
-	} else if (err == -ECANCELED) {
+	if (err == -ECANCELED)
 		code = EXIT_ABORTED;
-	} else if (err) {
-		log_error("%s", why ? why : strerror(-err));
-		code = EXIT_OWN_FAILURE;
-	}
+	else if (err)
+		code = rescue(r, err, why ? why : strerror(-err), &rescued);
 	free(why);
-	if (!err)
-		write_closing(r, rescued ? rescued : output_file__is_stdout(r->file) ? NULL :
-			      output_file__name(r->file));
+	if (err && !rescued)
+		r->stats = (struct folded_stats){ 0 };
+	if (code != EXIT_ABORTED)
+		write_closing(r, !err && !output_file__is_stdout(r->file) ?
+				 output_file__name(r->file) : rescued);
 	free(rescued);
-	if (code == EXIT_COMPLETE && profile__lost_share(p) > 0.01)
+	if (code == EXIT_COMPLETE && profile__lost_share(r->profile) > 0.01)
 		code = EXIT_PARTIAL;
 	return code;
+}
+
+int result__write(struct result *r, const struct profile *p)
+{
+	r->profile = p;
+	if (profile__total(p, metric_of(r->options)))
+		return write_last(r);
+	write_closing(r, NULL);
+	explain_empty(r->options);
+	return EXIT_EMPTY;
+}
+
+void result__write_now(struct result *r, const struct profile *p)
+{
+	char *why = NULL;
+	int err;
+
+	r->profile = p;
+	if (!profile__total(p, metric_of(r->options))) {
+		log_info("nothing to write yet; recording goes on");
+		return;
+	}
+	err = output_file__write(r->file, write_folded, r, &why);
+	if (err)
+		log_error("%s; recording goes on", why ? why : strerror(-err));
+	else
+		log_info("wrote %s; recording goes on", output_file__name(r->file));
+	free(why);
 }

@@ -24,7 +24,13 @@ void result__free(struct result *r);	/* NULL is fine */
 /* Whether it can be written more than once. */
 bool result__is_file(const struct result *r);
 
-/* Writes result and closing summary; an exit code: EXIT_COMPLETE, _PARTIAL, _EMPTY, … */
+/*
+ * Writes result and closing summary; an exit code: EXIT_COMPLETE, _PARTIAL, _EMPTY, … A result that
+ * can't be written to its place is saved elsewhere, unless the user aborted it.
+ */
 int result__write(struct result *r, const struct profile *p);
+
+/* In the middle of a capture, to a file: what there is so far. What fails is said and tried later. */
+void result__write_now(struct result *r, const struct profile *p);
 
 #endif

@@ -144,11 +144,16 @@ static int wait_events(struct session *s)
 
 static void write_now(struct session *s)
 {
+	uint64_t started = clock__now_ns(), ended;
+
 	s->write_now = false;
 	if (result__is_file(s->result))
-		session__finish(s);
+		session__write(s, false);
 	else
-		log_warn("SIGUSR1 writes files only; give one with -o");
+		log_warn_some("SIGUSR1 writes files only; give one with -o");
+	/* However many of these signals come, half of the time is the capture's. */
+	ended = clock__now_ns();
+	s->write_after = ended + (ended - started);
 }
 
 static int capture(struct session *s)
@@ -157,7 +162,7 @@ static int capture(struct session *s)
 
 	while (!s->stop && !err) {
 		err = wait_events(s);
-		if (s->write_now)
+		if (s->write_now && clock__now_ns() >= s->write_after)
 			write_now(s);
 		if (s->options->command || s->options->all || processes__alive(s->processes))
 			continue;
@@ -253,7 +258,9 @@ static int run(struct session *s)
 		log_error("waiting for events: %s", strerror(-err));
 	session__drain(s);
 	FAULT_POINT("drained");
-	code = s->aborted ? EXIT_ABORTED : session__finish(s);
+	/* Whatever comes now ends the writing, so it must not be a request to write. */
+	session__watch_signals(s, false);
+	code = s->aborted ? EXIT_ABORTED : session__write(s, true);
 	if (s->ended_early) {
 		log_warn("the target ended before the time that -d gives was over");
 		code = code == EXIT_COMPLETE ? EXIT_PARTIAL : code;

@@ -135,8 +135,8 @@ static int build_profile(struct session *s, struct symbols *symbols, struct prof
 	return err;
 }
 
-/* Names, output, closing summary: an exit code. */
-int session__finish(struct session *s)
+/* Names, output, closing summary: an exit code. `last`: the capture is over. */
+int session__write(struct session *s, bool last)
 {
 	struct symbols *symbols = symbols__new();
 	struct profile *p = profile__new();
@@ -149,8 +149,10 @@ int session__finish(struct session *s)
 		code = EXIT_ABORTED;
 	else if (err)
 		log_error("making the result: %s", strerror(-err));
-	else
+	else if (last)
 		code = result__write(s->result, p);
+	else
+		result__write_now(s->result, p);
 	profile__free(p);
 	symbols__free(symbols);
 	return code;

@@ -74,25 +74,39 @@ static int timer(uint64_t first_ns, uint64_t every_ns)
 	return fd;
 }
 
-static int setup_events(struct session *s)
+int session__watch_signals(struct session *s, bool requests)
 {
 	sigset_t set;
-	int err;
+	int fd;
 
-	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (s->epoll_fd < 0)
-		return -errno;
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	if (!s->inherited.hangup_ignored)
 		sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGUSR1);
+	if (requests)
+		sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	fd = signalfd(s->signal_fd, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	s->signal_fd = fd;
+	return 0;
+}
+
+static int setup_events(struct session *s)
+{
+	int err;
+
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll_fd < 0)
+		return -errno;
+	inherited__ignore();
+	err = session__watch_signals(s, true);
+	if (err)
+		return err;
 	s->tick_fd = timer(TICK_MS * 1000000ull, TICK_MS * 1000000ull);
-	if (s->signal_fd < 0 || s->tick_fd < 0)
+	if (s->tick_fd < 0)
 		return -errno;
 	err = watch(s, s->signal_fd, EVENT_SIGNAL);
 	return err ? err : watch(s, s->tick_fd, EVENT_TICK);

@@ -49,6 +49,7 @@ struct session {
 	bool stop;		/* the capture is over */
 	bool ended_early;	/* all targets ended before the time given */
 	bool write_now;		/* SIGUSR1: write what there is and go on */
+	uint64_t write_after;	/* but not before this time */
 	bool aborted;
 	bool command_ended;
 	int status;		/* of the command, wait(2) */
@@ -67,10 +68,12 @@ void session__on_mapping(void *ctx, pid_t tgid, const char *path);
 /* session_setup.c: everything in place, the command held; then the capture starts. 0 or an exit code. */
 int session__setup(struct session *s);
 int session__start(struct session *s);
+/* Which signals are told by signal_fd: those that end, and with `requests` SIGUSR1. 0 or negative errno. */
+int session__watch_signals(struct session *s, bool requests);
 
 /* session_end.c: all that is on its way; the result, as an exit code; the exit code of the whole. */
 void session__drain(struct session *s);
-int session__finish(struct session *s);
+int session__write(struct session *s, bool last);
 int session__exit_code(const struct session *s, int code);
 
 #endif

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "loader/base/log.h"
 #include "loader/base/parse.h"
 #include "loader/base/text.h"
 #include "loader/output/stream.h"
@@ -70,6 +71,10 @@ static const char *hint(const struct output_file *f, int err, struct text *t)
 	case ENOSPC:
 	case EDQUOT:
 		return "no space left: make some, or choose another file system";
+	case EFBIG:
+		return "files may not get so large: allow it with ulimit -f";
+	case EIO:
+		return "its device or terminal is gone or broken: choose another place";
 	case EPIPE:
 		return "its reader has gone";
 	case ECANCELED:
@@ -410,9 +415,10 @@ static int open_special(const struct output_file *f)
 {
 	struct pollfd abort_poll = { .fd = f->abort_fd, .events = POLLIN };
 	struct caller_saved saved;
+	bool said = false;
 	int fd, err;
 
-	for (;;) {
+	for (;; said = true) {
 		err = caller__enter(f->caller, &saved);
 		if (err)
 			return err;
@@ -421,6 +427,8 @@ static int open_special(const struct output_file *f)
 		caller__leave(&saved);
 		if (err != -ENXIO)
 			return err ? err : fd;
+		if (!said)
+			log_warn("waiting for a reader of %s; Ctrl-C gives the result up", f->given);
 		if (poll(&abort_poll, 1, 100) > 0)
 			return -ECANCELED;
 	}

@@ -51,7 +51,7 @@ char *output_file__own_name(const char *command, long pid);
 
 /*
  * Saves to a file after all (output_file__own_name, numbered), in the current directory or, if
- * that can't be, in /tmp. 0 and *name (malloc'd), or a negative errno and *why.
+ * that can't be, in /tmp. 0 and *name (malloc'd), or a negative errno and *why, which says it of both.
  */
 int output_file__rescue(const struct caller *caller, const char *command, long pid,
 			output_writer write, void *arg, char **name, char **why);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Names of our own choice, and the file that saves a result whose reader has gone. */
+/* Names of our own choice, and the file that saves a result which its place did not take. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,21 +61,24 @@ static int save(const struct caller *caller, const char *path, output_writer wri
 int output_file__rescue(const struct caller *caller, const char *command, long pid,
 			output_writer write, void *arg, char **name, char **why)
 {
-	char *own = output_file__own_name(command, pid);
+	char *own = output_file__own_name(command, pid), *elsewhere = NULL;
+	char *here = NULL, *there = NULL;	/* why it can't be written there */
 	struct text t = { 0 };
-	char *elsewhere;
 	int err = -ENOMEM;
 
 	*why = NULL;
 	text__printf(&t, "/tmp/%s", own ? own : "");
 	elsewhere = text__take(&t);
-	if (own && elsewhere) {
-		err = save(caller, own, write, arg, name, why);
-		if (err && err != -ENOMEM) {
-			free(*why);
-			err = save(caller, elsewhere, write, arg, name, why);
-		}
+	if (own && elsewhere)
+		err = save(caller, own, write, arg, name, &here);
+	if (err && err != -ENOMEM)
+		err = save(caller, elsewhere, write, arg, name, &there);
+	if (err && here && there) {
+		text__printf(&t, "%s; %s", here, there);
+		*why = text__take(&t);
 	}
+	free(here);
+	free(there);
 	free(elsewhere);
 	free(own);
 	return err;

@@ -78,6 +78,20 @@ def hangup_of_nohup():
     check(time.monotonic() - start >= 2, "a hangup that is ignored ended the capture")
 
 
+def signals_of_writes():
+    """What ends a command that writes too much, or to nobody, ends it under gpucollect, too."""
+    script = ("(ulimit -f 1; exec head -c 100000 /dev/zero >large); echo $?; "
+              "(yes; echo $? >&2) | true; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
+    command, extra = collect("-F", "99", "-y", "-o", "writes.folded", "--", "sh", "-c", script)
+    for signals in (signal.SIG_DFL, signal.SIG_IGN):
+        def prepare(how=signals):
+            signal.signal(signal.SIGXFSZ, how)
+            signal.signal(signal.SIGPIPE, how)
+        want, got = (shown(c, prepare, stderr=subprocess.STDOUT)
+                     for c in (["sh", "-c", script], command))
+        check(got == want, f"{signals!r}: a command alone\n{want}\nunder gpucollect\n{got}")
+
+
 def cpu_ticks(pid):
     with open(f"/proc/{pid}/stat") as f:
         fields = f.read().rsplit(")", 1)[1].split()
@@ -116,6 +130,7 @@ def closed_output():
 inherits("usual", None)
 inherits("odd", odd_state)
 hangup_of_nohup()
+signals_of_writes()
 waiting_is_free()
 closed_output()
 sys.exit(1 if failures else 0)

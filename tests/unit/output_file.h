@@ -29,7 +29,7 @@ static void fresh_directory(void)
 	ck_assert_int_eq(chdir(path), 0);
 }
 
-static void put(const char *path, const char *content, mode_t mode)
+static __attribute__((unused)) void put(const char *path, const char *content, mode_t mode)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
@@ -88,7 +88,8 @@ static int open_file(const struct caller *c, const char *path, bool force, struc
 }
 
 /* Both steps; the file is freed. */
-static int save(const struct caller *c, const char *path, bool force, const char *text)
+static __attribute__((unused)) int save(const struct caller *c, const char *path, bool force,
+					const char *text)
 {
 	struct output_file *f;
 	char *why = NULL;
