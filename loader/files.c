@@ -15,6 +15,7 @@
 #include <linux/types.h>
 
 #include "bpf/gpucollect.h"
+#include "loader/base/array.h"
 #include "loader/base/log.h"
 #include "loader/base/table.h"
 #include "unwind/file.h"
@@ -34,7 +35,7 @@ struct file {
 struct files {
 	struct file *file;	/* [0] is not used */
 	uint32_t nr;
-	uint32_t room;
+	size_t room;
 	struct table *by_inode;	/* hash of (device, inode) -> number of the first */
 	const void *vdso;
 	size_t vdso_size;
@@ -54,15 +55,8 @@ static int files__add(struct files *files, const struct file *file)
 {
 	if (files->nr == FILES_MAX)
 		return -ENOSPC;
-	if (files->nr + 1 >= files->room) {
-		uint32_t room = files->room ? files->room * 2 : 64;
-		struct file *grown = realloc(files->file, room * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		files->file = grown;
-		files->room = room;
-	}
+	if (array__reserve((void **)&files->file, &files->room, files->nr + 1, sizeof(*files->file)))
+		return -ENOMEM;
 	files->file[++files->nr] = *file;
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loader/base/array.h"
 #include "loader/base/table.h"
 
 struct half {
@@ -22,7 +23,8 @@ struct join {
 	join_done done;
 	struct table *waiting;		/* launch id -> index */
 	struct half *half;
-	uint32_t room, free;		/* free: index + 1 of the first; 0: none */
+	size_t room;
+	uint32_t free;			/* index + 1 of the first; 0: none */
 };
 
 struct join *join__new(uint32_t most, join_done done)
@@ -51,16 +53,13 @@ void join__free(struct join *j)
 
 static int join__grow(struct join *j)
 {
-	uint32_t room = j->room ? j->room * 2 : 64, i;
-	struct half *grown = reallocarray(j->half, room, sizeof(*grown));
+	size_t old = j->room, i;
 
-	if (!grown)
+	if (array__reserve((void **)&j->half, &j->room, old, sizeof(*j->half)))
 		return -ENOMEM;
-	j->half = grown;
-	for (i = j->room; i < room; i++)
-		grown[i].next_free = i + 1 < room ? i + 2 : 0;
-	j->free = j->room + 1;
-	j->room = room;
+	for (i = old; i < j->room; i++)
+		j->half[i].next_free = i + 1 < j->room ? (uint32_t)i + 2 : 0;
+	j->free = (uint32_t)old + 1;
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 
 #include <bpf/bpf.h>
 
+#include "loader/base/array.h"
 #include "loader/base/clock.h"
 #include "loader/base/log.h"
 #include "loader/base/table.h"
@@ -23,7 +24,7 @@ struct processes {
 	struct files *files;
 	struct process **process;	/* by index */
 	uint32_t nr;
-	uint32_t room;
+	size_t room;
 	struct table *by_tgid;		/* tgid -> index of the one that lives */
 	struct ranges *slots;
 	struct ranges *mappings;
@@ -129,15 +130,8 @@ static struct process *processes__add(struct processes *ps, pid_t tgid, bool tar
 {
 	struct process *p;
 
-	if (ps->nr == ps->room) {
-		uint32_t room = ps->room ? ps->room * 2 : 64;
-		struct process **grown = realloc(ps->process, room * sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		ps->process = grown;
-		ps->room = room;
-	}
+	if (array__reserve((void **)&ps->process, &ps->room, ps->nr, sizeof(*ps->process)))
+		return NULL;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
@@ -220,7 +214,7 @@ struct gather {
 	struct process *p;
 	struct mapping *mappings;
 	uint32_t nr;
-	uint32_t room;
+	size_t room;
 };
 
 static int gather_mapping(const struct maps_line *line, void *arg)
@@ -232,15 +226,8 @@ static int gather_mapping(const struct maps_line *line, void *arg)
 		processes__limit(g->ps, g->p, LIMIT_OWN_MAPPINGS);
 		return 0;
 	}
-	if (g->nr == g->room) {
-		uint32_t room = g->room ? g->room * 2 : 64;
-
-		m = realloc(g->mappings, room * sizeof(*m));
-		if (!m)
-			return -ENOMEM;
-		g->mappings = m;
-		g->room = room;
-	}
+	if (array__reserve((void **)&g->mappings, &g->room, g->nr, sizeof(*m)))
+		return -ENOMEM;
 	m = &g->mappings[g->nr++];
 	m->start = line->start;
 	m->end = line->end;

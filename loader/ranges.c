@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "loader/ranges.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "loader/base/array.h"
 
 #define NR_CLASSES 32
 
@@ -13,7 +17,7 @@ struct returned {
 
 struct queue {
 	struct returned *item;
-	uint32_t head, nr, room;	/* a ring of `room` items */
+	size_t head, nr, room;		/* a ring of `room` items */
 };
 
 struct ranges {
@@ -68,26 +72,25 @@ bool ranges__get(struct ranges *r, uint32_t nr, uint64_t now, uint32_t *first)
 	return true;
 }
 
+static int queue__grow(struct queue *q)
+{
+	size_t old = q->room;
+
+	if (array__reserve((void **)&q->item, &q->room, old, sizeof(*q->item)))
+		return -1;
+	/* What had wrapped follows the rest now. */
+	memcpy(q->item + old, q->item, q->head * sizeof(*q->item));
+	return 0;
+}
+
 void ranges__put(struct ranges *r, uint32_t first, uint32_t nr, uint64_t now)
 {
 	struct queue *q = &r->class[class_of(nr)];
-	uint32_t i;
 
-	if (q->nr == q->room) {
-		uint32_t room = q->room ? q->room * 2 : 16;
-		struct returned *grown = malloc(room * sizeof(*grown));
-
-		if (!grown)
-			return;
-		for (i = 0; i < q->nr; i++)
-			grown[i] = q->item[(q->head + i) % q->room];
-		free(q->item);
-		q->item = grown;
-		q->head = 0;
-		q->room = room;
-	}
-	i = (q->head + q->nr) % q->room;
-	q->item[i].first = first;
-	q->item[i].usable_at = now + RANGES_QUARANTINE_NS;
-	q->nr++;
+	if (q->nr == q->room && queue__grow(q))
+		return;
+	q->item[(q->head + q->nr++) % q->room] = (struct returned){
+		.first = first,
+		.usable_at = now + RANGES_QUARANTINE_NS,
+	};
 }

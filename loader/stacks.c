@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "loader/stacks.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "loader/base/array.h"
+#include "loader/base/index.h"
 #include "loader/base/table.h"
 
 struct stack {
 	size_t first;		/* in words */
 	uint32_t nr;
-	uint32_t next;		/* of the same content hash; 0: none */
 	uint64_t owner;
 };
 
 struct stacks {
 	struct stack *stack;	/* [0] is not used */
-	uint32_t nr, room;
+	size_t nr, room;
 	uint64_t *words;
 	size_t nr_words, room_words;
-	struct table *by_content;
-	struct table *by_hash;
+	struct index by_content;
+	struct table *by_hash;	/* of the BPF side */
+	uint64_t seed;
 };
 
 struct stacks *stacks__new(void)
@@ -29,11 +30,11 @@ struct stacks *stacks__new(void)
 
 	if (!s)
 		return NULL;
-	s->by_content = table__new();
+	s->seed = hash__seed();
 	s->by_hash = table__new();
-	if (s->by_content && s->by_hash)
+	if (s->by_hash)
 		return s;
-	stacks__free(s);
+	free(s);
 	return NULL;
 }
 
@@ -41,68 +42,43 @@ void stacks__free(struct stacks *s)
 {
 	if (!s)
 		return;
-	table__free(s->by_content);
+	index__free(&s->by_content);
 	table__free(s->by_hash);
 	free(s->stack);
 	free(s->words);
 	free(s);
 }
 
-/* Room for one more stack of `nr` words. */
-static int stacks__reserve(struct stacks *s, uint32_t nr)
+static bool stack__is(const struct stacks *s, uint32_t id, const uint64_t *words, uint32_t nr,
+		      uint64_t owner)
 {
-	if (s->nr + 1 >= s->room) {
-		uint32_t room = s->room ? s->room * 2 : 256;
-		struct stack *grown = realloc(s->stack, room * sizeof(*grown));
+	const struct stack *stack = &s->stack[id];
 
-		if (!grown)
-			return -ENOMEM;
-		s->stack = grown;
-		s->room = room;
-	}
-	if (s->nr_words + nr > s->room_words) {
-		size_t room = s->room_words ? s->room_words * 2 : 16384;
-		uint64_t *grown;
-
-		while (room < s->nr_words + nr)
-			room *= 2;
-		grown = realloc(s->words, room * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		s->words = grown;
-		s->room_words = room;
-	}
-	return 0;
+	return stack->nr == nr && stack->owner == owner &&
+	       !memcmp(s->words + stack->first, words, nr * sizeof(*words));
 }
 
 uint32_t stacks__add(struct stacks *s, const uint64_t *words, uint32_t nr, uint64_t owner)
 {
-	uint64_t key, first = 0;
-	struct stack *new;
-	uint32_t i;
+	uint32_t hash, id;
+	size_t pos = 0;
 
 	if (!nr)
 		return STACKS_NONE;
-	key = hash__bytes(words, nr * sizeof(*words), owner);
-	if (table__get(s->by_content, key, &first)) {
-		for (i = (uint32_t)first; i; i = s->stack[i].next) {
-			const struct stack *old = &s->stack[i];
-
-			if (old->nr == nr && old->owner == owner &&
-			    !memcmp(s->words + old->first, words, nr * sizeof(*words)))
-				return i;
-		}
-	}
-	if (stacks__reserve(s, nr) || table__set(s->by_content, key, s->nr + 1))
+	hash = (uint32_t)hash__bytes(words, nr * sizeof(*words), s->seed ^ owner);
+	while (index__next(&s->by_content, hash, &pos, &id))
+		if (stack__is(s, id, words, nr, owner))
+			return id;
+	if (index__reserve(&s->by_content) ||
+	    array__reserve((void **)&s->stack, &s->room, s->nr + 1, sizeof(*s->stack)) ||
+	    array__reserve((void **)&s->words, &s->room_words, s->nr_words + nr, sizeof(*s->words)))
 		return STACKS_NONE;
-	new = &s->stack[++s->nr];
-	new->first = s->nr_words;
-	new->nr = nr;
-	new->owner = owner;
-	new->next = (uint32_t)first;
+	id = (uint32_t)++s->nr;
+	s->stack[id] = (struct stack){ .first = s->nr_words, .nr = nr, .owner = owner };
 	memcpy(s->words + s->nr_words, words, nr * sizeof(*words));
 	s->nr_words += nr;
-	return s->nr;
+	index__add(&s->by_content, hash, id);
+	return id;
 }
 
 int stacks__alias(struct stacks *s, uint64_t hash, uint32_t stack)
@@ -125,5 +101,5 @@ const uint64_t *stacks__words(const struct stacks *s, uint32_t stack, uint32_t *
 
 uint32_t stacks__count(const struct stacks *s)
 {
-	return s->nr;
+	return (uint32_t)s->nr;
 }

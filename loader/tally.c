@@ -5,74 +5,52 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loader/base/array.h"
+#include "loader/base/index.h"
 #include "loader/base/table.h"
 
 struct tally {
 	struct tally_value *value;
-	uint32_t *next;		/* of the same hash, index + 1; 0: none */
 	size_t nr, room;
-	struct table *by_key;	/* hash -> index + 1 of the first */
+	struct index by_key;
+	uint64_t seed;
 };
 
 struct tally *tally__new(void)
 {
 	struct tally *t = calloc(1, sizeof(*t));
 
-	if (!t)
-		return NULL;
-	t->by_key = table__new();
-	if (t->by_key)
-		return t;
-	free(t);
-	return NULL;
+	if (t)
+		t->seed = hash__seed();
+	return t;
 }
 
 void tally__free(struct tally *t)
 {
 	if (!t)
 		return;
-	table__free(t->by_key);
+	index__free(&t->by_key);
 	free(t->value);
-	free(t->next);
 	free(t);
-}
-
-static int tally__grow(struct tally *t)
-{
-	size_t room = t->room ? t->room * 2 : 1024;
-	struct tally_value *value = realloc(t->value, room * sizeof(*value));
-	uint32_t *next;
-
-	if (!value)
-		return -ENOMEM;
-	t->value = value;
-	next = realloc(t->next, room * sizeof(*next));
-	if (!next)
-		return -ENOMEM;
-	t->next = next;
-	t->room = room;
-	return 0;
 }
 
 /* The entry of `key`, made if there is none; NULL: out of memory. */
 static struct tally_value *tally__entry(struct tally *t, const struct tally_key *key)
 {
-	uint64_t hash = hash__bytes(key, sizeof(*key), 0), first = 0;
+	uint32_t hash = (uint32_t)hash__bytes(key, sizeof(*key), t->seed), id;
 	struct tally_value *v;
-	uint64_t i;
+	size_t pos = 0;
 
-	if (table__get(t->by_key, hash, &first))
-		for (i = first; i; i = t->next[i - 1])
-			if (!memcmp(&t->value[i - 1].key, key, sizeof(*key)))
-				return &t->value[i - 1];
-	if (t->nr == t->room && tally__grow(t))
+	while (index__next(&t->by_key, hash, &pos, &id))
+		if (!memcmp(&t->value[id].key, key, sizeof(*key)))
+			return &t->value[id];
+	if (index__reserve(&t->by_key) ||
+	    array__reserve((void **)&t->value, &t->room, t->nr, sizeof(*t->value)))
 		return NULL;
-	if (table__set(t->by_key, hash, t->nr + 1))
-		return NULL;
-	v = &t->value[t->nr];
+	index__add(&t->by_key, hash, (uint32_t)t->nr);
+	v = &t->value[t->nr++];
 	memset(v, 0, sizeof(*v));
 	v->key = *key;
-	t->next[t->nr++] = (uint32_t)first;
 	return v;
 }
 

@@ -16,6 +16,8 @@ int array__reserve(void **data, size_t *size, size_t nr, size_t element)
 		return 0;
 	if (nr >= UINT32_MAX)
 		return -ENOMEM;
+	while (more <= nr)
+		more *= 2;
 	grown = reallocarray(*data, more, element);
 	if (!grown)
 		return -ENOMEM;

@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 /*
- * Room for one element more behind `nr` in an array that has room for *size: 0 or -ENOMEM, also
- * where the index would no longer fit an id (UINT32_MAX stays free for "none"). *data may move;
- * on failure nothing changes.
+ * Room for an element of index `nr`, and for all before it, in an array that has room for *size: 0 or
+ * -ENOMEM, also where the index would no longer fit an id (UINT32_MAX stays free for "none"). *data
+ * may move; on failure nothing changes.
  */
 int array__reserve(void **data, size_t *size, size_t nr, size_t element);
 

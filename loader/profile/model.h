@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "loader/profile/index.h"
+#include "loader/base/index.h"
 #include "loader/profile/profile.h"
 #include "loader/profile/strings.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "loader/profile/index.h"
+#include "loader/base/index.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* From a hash to the ids that have it: what interning needs. The keys stay with the caller. */
-#ifndef PROFILE_INDEX_H
-#define PROFILE_INDEX_H
+#ifndef BASE_INDEX_H
+#define BASE_INDEX_H
 
 #include <stdbool.h>
 #include <stddef.h>
