@@ -32,7 +32,9 @@ struct probes {
 	size_t nr_links, links_size;
 	int *multi_fd;			/* links of uprobes.h */
 	size_t nr_multi, multi_size;
-	bool multi;
+	bool multi;			/* sites of the library by one link for several places */
+	bool multi_launches;		/* launch entries, too */
+	bool one_process;
 	int stats_fd;
 };
 
@@ -100,14 +102,15 @@ static int probes__settings(struct probes *p, const struct probes_config *config
 	bpf_program__set_autoload(p->skel->progs.gpucollect_sample, config->cpu);
 	bpf_program__set_autoload(p->skel->progs.gpucollect_site, config->launches);
 	bpf_program__set_autoload(p->skel->progs.gpucollect_launch, config->launches);
-	/* A link over several places limited to a process misses its other threads before 6.12. */
-	p->multi = config->launches && !config->one_process && uprobes__supported();
-	if (p->multi) {
+	p->one_process = config->one_process;
+	p->multi = config->launches && uprobes__supported();
+	p->multi_launches = p->multi && (!config->one_process || uprobes__per_process());
+	if (p->multi)
 		bpf_program__set_expected_attach_type(p->skel->progs.gpucollect_site,
 				(enum bpf_attach_type)UPROBES_ATTACH_TYPE);
+	if (p->multi_launches)
 		bpf_program__set_expected_attach_type(p->skel->progs.gpucollect_launch,
 				(enum bpf_attach_type)UPROBES_ATTACH_TYPE);
-	}
 	return 0;
 }
 
@@ -264,18 +267,16 @@ static int attach_each(struct probes *p, const struct bpf_program *prog, const c
 	return err;
 }
 
-static int attach(struct probes *p, const struct bpf_program *prog, const char *path,
-		  const uint64_t *offsets, const uint64_t *cookies, size_t nr, pid_t pid)
+static int attach_multi(struct probes *p, const struct bpf_program *prog, const char *path,
+			const uint64_t *offsets, const uint64_t *cookies, size_t nr, pid_t pid)
 {
 	int fd, err;
 
-	if (!p->multi)
-		return attach_each(p, prog, path, offsets, cookies, nr, pid);
 	err = array__reserve((void **)&p->multi_fd, &p->multi_size, p->nr_multi,
 			     sizeof(*p->multi_fd));
 	if (err)
 		return err;
-	fd = uprobes__attach(bpf_program__fd(prog), path, offsets, cookies, nr);
+	fd = uprobes__attach(bpf_program__fd(prog), path, offsets, cookies, nr, pid == -1 ? 0 : pid);
 	if (fd < 0)
 		return fd;
 	p->multi_fd[p->nr_multi++] = fd;
@@ -285,18 +286,24 @@ static int attach(struct probes *p, const struct bpf_program *prog, const char *
 
 int probes__attach_sites(struct probes *p, const char *path, const uint64_t *offsets, size_t nr)
 {
-	return attach(p, p->skel->progs.gpucollect_site, path, offsets, NULL, nr, -1);
+	const struct bpf_program *site = p->skel->progs.gpucollect_site;
+
+	return p->multi ? attach_multi(p, site, path, offsets, NULL, nr, -1) :
+			  attach_each(p, site, path, offsets, NULL, nr, -1);
 }
 
 bool probes__per_process(const struct probes *p)
 {
-	return !p->multi;
+	return p->one_process;
 }
 
 int probes__attach_launches(struct probes *p, const char *path, const uint64_t *offsets,
 			    const uint64_t *entries, size_t nr, pid_t pid)
 {
-	return attach(p, p->skel->progs.gpucollect_launch, path, offsets, entries, nr, pid);
+	const struct bpf_program *launch = p->skel->progs.gpucollect_launch;
+
+	return p->multi_launches ? attach_multi(p, launch, path, offsets, entries, nr, pid) :
+				   attach_each(p, launch, path, offsets, entries, nr, pid);
 }
 
 int probes__set_reader(struct probes *p, probes_record fn, void *ctx)

@@ -175,12 +175,13 @@ static int setup_probes(struct session *s, char **why)
 		.all = s->options->all,
 		.cpu = !s->options->no_cpu,
 		.launches = session__wants_launches(s->options),
-		.one_process = s->options->nr_pids > 0,
 	};
 	int err = decide_inject(s, why);
 
 	FAULT_POINT("driver-checked");
 	config.library = s->inject;
+	/* A command without the library launches before probes could follow it. */
+	config.one_process = s->inject || s->options->nr_pids > 0;
 	if (!err)
 		err = probes__new(&config, &s->probes, why);
 	if (err || !s->inject)

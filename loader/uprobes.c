@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/bpf.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,7 +26,7 @@ struct link_create {
 };
 
 int uprobes__attach(int program_fd, const char *path, const uint64_t *offsets,
-		    const uint64_t *cookies, size_t nr)
+		    const uint64_t *cookies, size_t nr, pid_t pid)
 {
 	struct link_create attr = {
 		.program_fd = (uint32_t)program_fd,
@@ -34,13 +35,14 @@ int uprobes__attach(int program_fd, const char *path, const uint64_t *offsets,
 		.offsets = (uintptr_t)offsets,
 		.cookies = (uintptr_t)cookies,
 		.nr = (uint32_t)nr,
+		.pid = (uint32_t)pid,
 	};
 	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 
 	return fd < 0 ? -errno : fd;
 }
 
-bool uprobes__supported(void)
+static int load_program(void)
 {
 	/* r0 = 0; exit */
 	const struct bpf_insn code[] = {
@@ -49,16 +51,48 @@ bool uprobes__supported(void)
 	};
 	LIBBPF_OPTS(bpf_prog_load_opts, opts,
 		    .expected_attach_type = (enum bpf_attach_type)UPROBES_ATTACH_TYPE);
-	const uint64_t offset = 0;
-	int program, link;
 
-	program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "GPL", code, 2, &opts);
+	return bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "GPL", code, 2, &opts);
+}
+
+/* What attaching to the first byte of a file says. */
+static int try_to_attach(const char *path, pid_t pid)
+{
+	const uint64_t offset = 0;
+	int program = load_program(), link;
+
 	if (program < 0)
-		return false;
-	/* A directory: a kernel that knows the attach type looks at the path and says so. */
-	link = uprobes__attach(program, "/", &offset, NULL, 1);
-	if (link >= 0)
-		close(link);
+		return program;
+	link = uprobes__attach(program, path, &offset, NULL, 1, pid);
 	close(program);
-	return link == -EBADF;
+	if (link < 0)
+		return link;
+	close(link);
+	return 0;
+}
+
+bool uprobes__supported(void)
+{
+	/* A directory: a kernel that knows the attach type looks at the path and says so. */
+	return try_to_attach("/", 0) == -EBADF;
+}
+
+/* In a thread that is not the process's first: its id is not a process's. */
+static void *try_thread(void *arg)
+{
+	int *result = arg;
+
+	*result = try_to_attach("/proc/self/exe", (pid_t)syscall(SYS_gettid));
+	return NULL;
+}
+
+bool uprobes__per_process(void)
+{
+	pthread_t thread;
+	int result = 0;
+
+	if (!uprobes__supported() || pthread_create(&thread, NULL, try_thread, &result))
+		return false;
+	pthread_join(thread, NULL);
+	return result == -ESRCH;
 }

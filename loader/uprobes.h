@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Attach type of programs for it, BPF_TRACE_UPROBE_MULTI of the kernel's uapi. */
 #define UPROBES_ATTACH_TYPE 48
@@ -18,10 +19,16 @@
 bool uprobes__supported(void);
 
 /*
- * In every process that maps the file, which must be a regular one. Cookies may be NULL. A descriptor
- * (closing it detaches) or a negative errno; then none is attached.
+ * Whether it can be limited to a process. Where it can be limited to a thread only, as before Linux 6.10,
+ * the kernel takes a thread's id.
+ */
+bool uprobes__per_process(void);
+
+/*
+ * In process `pid`, or with 0 in every process that maps the file, which must be a regular one. Cookies
+ * may be NULL. A descriptor (closing it detaches) or a negative errno; then none is attached.
  */
 int uprobes__attach(int program_fd, const char *path, const uint64_t *offsets,
-		    const uint64_t *cookies, size_t nr);
+		    const uint64_t *cookies, size_t nr, pid_t pid);
 
 #endif
