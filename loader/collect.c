@@ -2,19 +2,13 @@
 #include "loader/collect.h"
 
 #include <errno.h>
-#include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <bpf/bpf.h>
 
 #include "loader/base/clock.h"
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
-#include "unwind/rows.h"
-#include "unwind/stack.h"
+#include "loader/copies.h"
 
 #define EXEC_NS 1000000000ull	/* by then the record of an exec was read, or it is lost */
 /*
@@ -24,69 +18,29 @@
  */
 #define REREAD_NS 5000000ull
 #define REREAD_PART 10
-#define GRACE_US 100000		/* no program takes so long */
 #define MAX_PENDING 256
 #define READ_AT_ONCE 4096	/* records; some ms */
 
-/* Of one stack. Frames of 64 bytes, the smallest that compilers make much use of, fill RAW_MAX. */
-#define MAX_WORDS 16384
-
 struct collect {
 	struct collect_config config;
-	struct unwind_store *store;
+	struct copies *copies;
 	struct collect_counters counters;
 	pid_t pending[MAX_PENDING];	/* processes that mapped something */
 	unsigned int nr_pending;
 	unsigned int left;		/* of READ_AT_ONCE */
-	__u64 words[MAX_WORDS];
 };
-
-static int publish_page(void *ctx, const struct page_key *key, const struct page_rows *rows)
-{
-	struct collect *c = ctx;
-
-	FAULT_POINT("rows-compiled");
-	return bpf_map_update_elem(probes__maps(c->config.probes)->pages_fd, key, rows, BPF_ANY);
-}
-
-/* The rows are about to be overwritten: no program may know them, or be reading them, any more. */
-static void flush_pages(void *ctx)
-{
-	struct collect *c = ctx;
-	int fd = probes__maps(c->config.probes)->pages_fd;
-	struct page_key key;
-
-	while (!bpf_map_get_next_key(fd, NULL, &key))
-		if (bpf_map_delete_elem(fd, &key))
-			break;
-	probes__forget_rows(c->config.probes);
-	/* Waits for every program that began before; kernels with nohz_full refuse. */
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
-		usleep(GRACE_US);
-}
 
 static int on_record(void *ctx, void *record, size_t size);
 
 int collect__new(const struct collect_config *config, struct collect **out)
 {
-	const struct probes_maps *maps = probes__maps(config->probes);
-	struct unwind_store_config store = {
-		.rules = maps->rules,
-		.rows = maps->rows,
-		.max_rules = GPUCOLLECT_MAX_RULES - 1,
-		.max_rows = GPUCOLLECT_MAX_ROWS,
-		.max_pages = GPUCOLLECT_MAX_PAGES,
-		.publish = publish_page,
-		.flush = flush_pages,
-	};
 	struct collect *c = calloc(1, sizeof(*c));
 	int err;
 
 	if (!c)
 		return -ENOMEM;
 	c->config = *config;
-	store.ctx = c;
-	err = unwind_store__new(&c->store, &store);
+	err = copies__new(config->probes, config->files, config->stacks, &c->copies);
 	if (!err)
 		err = probes__set_reader(config->probes, on_record, c);
 	if (err) {
@@ -101,7 +55,7 @@ void collect__free(struct collect *c)
 {
 	if (!c)
 		return;
-	unwind_store__free(c->store);
+	copies__free(c->copies);
 	free(c);
 }
 
@@ -184,59 +138,15 @@ static void on_stack(struct collect *c, const struct rec_stack *rec, size_t size
 		c->counters.unreadable_records++;
 		return;
 	}
-	memcpy(c->words, rec + 1, rec->nr * sizeof(__u64));
-	stack = add_stack(c, c->words, rec->nr, process_of(c, rec->tgid));
+	stack = add_stack(c, (const __u64 *)(rec + 1), rec->nr, process_of(c, rec->tgid));
 	if (!stack || stacks__alias(c->config.stacks, rec->hash, stack))
 		c->counters.no_memory++;
 }
 
-static struct unwind_file *file_of(void *ctx, uint32_t id)
+static bool met_unknown_code(const __u64 *words, uint32_t nr)
 {
-	struct collect *c = ctx;
-
-	return files__unwind(c->config.files, id);
-}
-
-/* The words that BPF had, and those of the frames behind them; 0: the former were lost. */
-static uint32_t walk(struct collect *c, const struct rec_raw *rec, const struct process *p)
-{
-	struct unwind_stack_input in = {
-		.regs = rec->regs,
-		.pc = rec->pc,
-		.later = true,		/* flags say what holds of the first frame, too */
-		.exact = rec->flags & RAW_EXACT,
-		.full = rec->flags & RAW_FULL,
-		.lost_rbp = rec->flags & RAW_LOST_RBP,
-		.lost_rbx = rec->flags & RAW_LOST_RBX,
-		.guess = rec->flags & RAW_GUESS,
-		.start = rec->start,
-		.stack = rec + 1,
-		.len = rec->len,
-		.holes = rec->holes,
-		.mappings = p->mappings,
-		.nr_mappings = p->nr_mappings,
-		.file = file_of,
-		.ctx = c,
-	};
-
-	const uint64_t *before;
-	uint32_t nr = 0;
-
-	if (rec->prefix) {
-		before = stacks__words(c->config.stacks,
-				       stacks__by_hash(c->config.stacks, rec->prefix), &nr);
-		if (!nr || nr >= MAX_WORDS)
-			return 0;
-		memcpy(c->words, before, nr * sizeof(*before));
-	}
-	return nr + (uint32_t)unwind_stack__walk(c->store, &in, c->words + nr,
-						 MAX_WORDS - nr);
-}
-
-static bool met_unknown_code(const struct collect *c, uint32_t nr)
-{
-	return nr && FRAME_KIND(c->words[nr - 1]) == FRAME_END &&
-	       FRAME_END_WHY(c->words[nr - 1]) == END_NOT_CODE;
+	return nr && FRAME_KIND(words[nr - 1]) == FRAME_END &&
+	       FRAME_END_WHY(words[nr - 1]) == END_NOT_CODE;
 }
 
 /* Which it is, but for a process of some ten thousand mappings. */
@@ -261,29 +171,28 @@ static bool may_reread(const struct process *p, uint64_t time)
  */
 static uint32_t unwind_raw(struct collect *c, const struct rec_raw *rec, struct process *p)
 {
+	const __u64 no_stack = FRAME_MAKE_END(END_NO_STACK, 0), *words;
 	uint32_t nr;
 
 	c->counters.raw++;
 	FAULT_POINT("stack-copy");
 	if (!p->nr_mappings)
 		refresh(c, p);
-	if (!p->nr_mappings) {		/* it was gone before its mappings could be read */
-		c->words[0] = FRAME_MAKE_END(END_NO_STACK, 0);
-		return add_stack(c, c->words, 1, p);
-	}
-	nr = walk(c, rec, p);
+	if (!p->nr_mappings)		/* it was gone before its mappings could be read */
+		return add_stack(c, &no_stack, 1, p);
+	words = copies__unwind(c->copies, rec, p, &nr);
 	/* Code that was mapped since the mappings were read, or no code at all. */
-	if (met_unknown_code(c, nr)) {
+	if (met_unknown_code(words, nr)) {
 		if (may_reread(p, rec->head.time)) {
 			refresh(c, p);
-			nr = walk(c, rec, p);
+			words = copies__unwind(c->copies, rec, p, &nr);
 		}
-		if (met_unknown_code(c, nr))
+		if (met_unknown_code(words, nr))
 			processes__fruitless(c->config.processes, p);
 	} else if (!p->read_at) {
 		refresh(c, p);
 	}
-	return add_stack(c, c->words, nr, p);
+	return add_stack(c, words, nr, p);
 }
 
 /* --- records ------------------------------------------------------------------------------ */

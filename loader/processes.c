@@ -9,26 +9,21 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <bpf/bpf.h>
-
 #include "loader/base/array.h"
 #include "loader/base/clock.h"
 #include "loader/base/log.h"
 #include "loader/base/table.h"
-#include "loader/ranges.h"
+#include "loader/slots.h"
 
 #define UNKNOWN_BUDGET 256	/* stacks with unknown code that are looked at before giving up */
 
 struct processes {
-	struct processes_maps maps;
+	struct slots *slots;
 	struct files *files;
 	struct process **process;	/* by index */
 	uint32_t nr;
 	size_t room;
 	struct table *by_tgid;		/* tgid -> index of the one that lives */
-	struct ranges *slots;
-	struct ranges *mappings;
-	uint32_t generations;
 	unsigned int alive;
 	uint64_t limited[NR_PROCESSES_LIMITS];
 };
@@ -39,12 +34,10 @@ struct processes *processes__new(const struct processes_maps *maps, struct files
 
 	if (!ps)
 		return NULL;
-	ps->maps = *maps;
 	ps->files = files;
 	ps->by_tgid = table__new();
-	ps->slots = ranges__new(GPUCOLLECT_MAX_PROCS);
-	ps->mappings = ranges__new(GPUCOLLECT_MAX_MAPPINGS);
-	if (ps->by_tgid && ps->slots && ps->mappings)
+	ps->slots = slots__new(maps);
+	if (ps->by_tgid && ps->slots)
 		return ps;
 	processes__free(ps);
 	return NULL;
@@ -62,8 +55,7 @@ void processes__free(struct processes *ps)
 	}
 	free(ps->process);
 	table__free(ps->by_tgid);
-	ranges__free(ps->slots);
-	ranges__free(ps->mappings);
+	slots__free(ps->slots);
 	free(ps);
 }
 
@@ -148,28 +140,6 @@ static struct process *processes__add(struct processes *ps, pid_t tgid, bool tar
 	return p;
 }
 
-static void processes__put_range(struct processes *ps, uint64_t range)
-{
-	if ((uint32_t)range)
-		ranges__put(ps->mappings, (uint32_t)(range >> 32), (uint32_t)range, clock__now_ns());
-}
-
-/* From now on the BPF side knows none, and sends copies. */
-static void processes__drop_mappings(struct processes *ps, struct process *p)
-{
-	struct proc_slot *slot;
-	uint64_t range;
-
-	p->published = false;
-	if (p->slot == PROC_NO_SLOT)
-		return;
-	slot = &ps->maps.slots[p->slot];
-	range = slot->mappings;
-	__atomic_store_n(&slot->read_seq, slot->map_seq - 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&slot->mappings, 0, __ATOMIC_RELEASE);
-	processes__put_range(ps, range);
-}
-
 /* The process is over, or another image now: its index lives on for what was recorded. */
 static void processes__retire(struct processes *ps, struct process *p)
 {
@@ -177,9 +147,9 @@ static void processes__retire(struct processes *ps, struct process *p)
 		return;
 	p->exited = true;
 	ps->alive -= p->target;
-	processes__drop_mappings(ps, p);
-	if (p->slot != PROC_NO_SLOT)
-		ranges__put(ps->slots, p->slot, 1, clock__now_ns());
+	p->published = false;
+	slots__drop(ps->slots, p->slot);
+	slots__release(ps->slots, p->slot);
 	p->slot = PROC_NO_SLOT;
 	free(p->mappings);
 	p->mappings = NULL;
@@ -187,26 +157,13 @@ static void processes__retire(struct processes *ps, struct process *p)
 	table__remove(ps->by_tgid, (uint64_t)p->tgid);
 }
 
-/* Makes the BPF side know the process; its mappings stay "not read" until they are published. */
-static int processes__announce(struct processes *ps, struct process *p)
+/* Makes the BPF side know the process; without a slot it sends copies of all its stacks. */
+static void processes__announce(struct processes *ps, struct process *p)
 {
-	struct proc proc = {
-		.flags = (p->target ? PROC_TARGET : 0) | (p->probed ? PROC_PROBED : 0),
-	};
-	__u32 key = (__u32)p->tgid;
-	struct proc_slot *slot;
+	uint32_t flags = (p->target ? PROC_TARGET : 0) | (p->probed ? PROC_PROBED : 0);
 
-	if (p->slot == PROC_NO_SLOT) {
-		if (!ranges__get(ps->slots, 1, clock__now_ns(), &p->slot))
-			return -ENOSPC;
-		slot = &ps->maps.slots[p->slot];
-		slot->mappings = 0;
-		slot->read_seq = slot->map_seq - 1;
-		slot->generation = ++ps->generations;
-		slot->tgid = key;
-	}
-	proc.slot = p->slot;
-	return bpf_map_update_elem(ps->maps.procs_fd, &key, &proc, BPF_ANY);
+	if (slots__announce(ps->slots, p->tgid, flags, &p->slot))
+		processes__limit(ps, p, LIMIT_PROCESSES);
 }
 
 struct gather {
@@ -238,29 +195,6 @@ static int gather_mapping(const struct maps_line *line, void *arg)
 	return 0;
 }
 
-/*
- * The old list holds until the new one stands. The number goes up before and after: what a program
- * finds meanwhile it knows under none of the two.
- */
-static void processes__publish(struct processes *ps, struct process *p)
-{
-	struct proc_slot *slot = &ps->maps.slots[p->slot];
-	uint64_t old = slot->mappings;
-	uint32_t first = 0;
-
-	if (p->nr_mappings && !ranges__get(ps->mappings, p->nr_mappings, clock__now_ns(), &first)) {
-		processes__limit(ps, p, LIMIT_MAPPINGS);
-		processes__drop_mappings(ps, p);
-		return;
-	}
-	memcpy(&ps->maps.mappings[first], p->mappings, p->nr_mappings * sizeof(*p->mappings));
-	__atomic_store_n(&slot->mappings_seq, slot->mappings_seq + 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&slot->mappings, (uint64_t)first << 32 | p->nr_mappings, __ATOMIC_RELEASE);
-	__atomic_store_n(&slot->mappings_seq, slot->mappings_seq + 1, __ATOMIC_RELEASE);
-	processes__put_range(ps, old);
-	p->published = true;
-}
-
 /* Takes over what was read, and tells the BPF side if it is new. */
 static void processes__take(struct processes *ps, struct process *p, const struct gather *g)
 {
@@ -275,27 +209,27 @@ static void processes__take(struct processes *ps, struct process *p, const struc
 	if (p->slot == PROC_NO_SLOT)
 		return;
 	if (!same || !p->published)
-		processes__publish(ps, p);
-	if (!p->published)
+		p->published = slots__publish(ps->slots, p->slot, p->mappings, p->nr_mappings);
+	if (!p->published) {
+		processes__limit(ps, p, LIMIT_MAPPINGS);
 		return;
-	__atomic_store_n(&ps->maps.slots[p->slot].unknown_budget, UNKNOWN_BUDGET, __ATOMIC_RELAXED);
-	__atomic_store_n(&ps->maps.slots[p->slot].read_seq, p->seq, __ATOMIC_RELEASE);
+	}
+	slots__allow_unknown(ps->slots, p->slot, UNKNOWN_BUDGET);
+	slots__hold(ps->slots, p->slot, p->execs);
 }
 
 int processes__refresh(struct processes *ps, struct process *p)
 {
 	struct gather g = { .ps = ps, .p = p };
 	uint64_t start = clock__own_ns();
-	uint32_t seq = 0;
+	uint32_t execs = 0;
 	int err;
 
 	if (p->exited)
 		return -ESRCH;
-	/* Without a slot the BPF side sends copies of its stacks, which these mappings serve, too. */
-	if (processes__announce(ps, p))
-		processes__limit(ps, p, LIMIT_PROCESSES);
+	processes__announce(ps, p);
 	if (p->slot != PROC_NO_SLOT)
-		seq = __atomic_load_n(&ps->maps.slots[p->slot].map_seq, __ATOMIC_ACQUIRE);
+		execs = slots__execs(ps->slots, p->slot);
 	p->read_at = clock__now_ns();
 	err = maps__read(p->tgid, gather_mapping, &g);
 	p->read_took = clock__own_ns() - start;
@@ -303,7 +237,7 @@ int processes__refresh(struct processes *ps, struct process *p)
 		free(g.mappings);	/* what was known stays: the process is over */
 		return err;
 	}
-	p->seq = seq;
+	p->execs = execs;
 	processes__take(ps, p, &g);
 	return 0;
 }
@@ -328,25 +262,23 @@ struct process *processes__get(struct processes *ps, pid_t tgid, bool target)
 void processes__probe(struct processes *ps, struct process *p)
 {
 	p->probed = true;
-	if (!p->exited && processes__announce(ps, p))
-		processes__limit(ps, p, LIMIT_PROCESSES);
+	if (!p->exited)
+		processes__announce(ps, p);
 }
 
 bool processes__stale(const struct processes *ps, const struct process *p)
 {
 	if (!p->read_at)
 		return true;
-	return p->slot != PROC_NO_SLOT &&
-	       __atomic_load_n(&ps->maps.slots[p->slot].map_seq, __ATOMIC_ACQUIRE) != p->seq;
+	return p->slot != PROC_NO_SLOT && slots__execs(ps->slots, p->slot) != p->execs;
 }
 
 void processes__fruitless(struct processes *ps, struct process *p)
 {
 	p->fruitless += p->fruitless < PROCESSES_FRUITLESS;
 	if (p->slot != PROC_NO_SLOT)
-		__atomic_store_n(&ps->maps.slots[p->slot].unknown_budget,
-				 p->fruitless < PROCESSES_FRUITLESS ? UNKNOWN_BUDGET : 1,
-				 __ATOMIC_RELAXED);
+		slots__allow_unknown(ps->slots, p->slot,
+				     p->fruitless < PROCESSES_FRUITLESS ? UNKNOWN_BUDGET : 1);
 }
 
 void processes__forked(struct processes *ps, pid_t parent, pid_t child, const char *comm)
@@ -376,8 +308,8 @@ void processes__execed(struct processes *ps, pid_t tgid, const char *comm)
 	uint32_t slot = PROC_NO_SLOT;
 
 	if (old) {
-		processes__drop_mappings(ps, old);
 		slot = old->slot;
+		slots__drop(ps->slots, slot);
 		old->slot = PROC_NO_SLOT;
 		processes__retire(ps, old);
 	}
@@ -387,18 +319,16 @@ void processes__execed(struct processes *ps, pid_t tgid, const char *comm)
 	set_comm(p, comm);
 	p->slot = slot;
 	if (slot != PROC_NO_SLOT)
-		ps->maps.slots[slot].generation = ++ps->generations;
+		slots__renew(ps->slots, slot);
 }
 
 void processes__exited(struct processes *ps, pid_t tgid)
 {
 	struct process *p = processes__find(ps, tgid);
-	__u32 key = (__u32)tgid;
 
 	if (!p)
 		return;
-	/* May have been announced after the BPF side removed it. */
-	bpf_map_delete_elem(ps->maps.procs_fd, &key);
+	slots__forget(ps->slots, tgid);		/* may have been announced after the BPF side removed it */
 	processes__retire(ps, p);
 }
 

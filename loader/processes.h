@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The processes that are watched: their names and executable mappings, and what the BPF side
- * knows of them (maps procs, slots and mappings).
+ * The processes that are watched: their names and executable mappings. The BPF side is told.
  */
 #ifndef LOADER_PROCESSES_H
 #define LOADER_PROCESSES_H
@@ -13,6 +12,7 @@
 
 #include "bpf/gpucollect.h"
 #include "loader/files.h"
+#include "loader/slots.h"
 
 struct processes;
 
@@ -22,7 +22,7 @@ struct process {
 	uint32_t slot;
 	uint32_t nr_mappings;
 	struct mapping *mappings;	/* sorted by start: as the BPF side has them */
-	uint32_t seq;		/* of the image that the mappings are of: map_seq of the slot */
+	uint32_t execs;		/* that the BPF side had seen before the mappings were read */
 	uint64_t read_at;	/* CLOCK_MONOTONIC ns of the last reading; 0: never */
 	uint64_t read_took;	/* CPU time, ns */
 	uint64_t outdated_at;	/* since when another image is known to be there; 0: isn't */
@@ -44,13 +44,6 @@ enum processes_limit {
 	LIMIT_MAPPINGS = 1,	/* of all processes: the same */
 	LIMIT_OWN_MAPPINGS = 2,	/* more than GPUCOLLECT_MAX_PROC_MAPPINGS: code in the rest is unknown */
 	NR_PROCESSES_LIMITS,
-};
-
-/* What is mmap'ed of the BPF side, and the descriptor of map procs. */
-struct processes_maps {
-	int procs_fd;
-	struct proc_slot *slots;	/* GPUCOLLECT_MAX_PROCS */
-	struct mapping *mappings;	/* GPUCOLLECT_MAX_MAPPINGS */
 };
 
 struct processes *processes__new(const struct processes_maps *maps, struct files *files);
