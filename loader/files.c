@@ -18,6 +18,7 @@
 #include "loader/base/array.h"
 #include "loader/base/log.h"
 #include "loader/base/table.h"
+#include "loader/roots.h"
 #include "unwind/file.h"
 
 #define FILES_MAX ((1u << FRAME_FILE_BITS) - 1)
@@ -29,6 +30,7 @@ struct file {
 	struct unwind_file *unwind;
 	uint64_t device;	/* major << 32 | minor */
 	uint64_t inode;
+	uint32_t root;		/* of the process that mapped it first */
 	uint32_t next;		/* of the same hash; 0: none */
 };
 
@@ -37,6 +39,7 @@ struct files {
 	uint32_t nr;
 	size_t room;
 	struct table *by_inode;	/* hash of (device, inode) -> number of the first */
+	struct roots *roots;
 	const void *vdso;
 	size_t vdso_size;
 };
@@ -69,7 +72,8 @@ struct files *files__new(void)
 	if (!files || !vdso.path)
 		goto fail;
 	files->by_inode = table__new();
-	if (!files->by_inode || files__add(files, &vdso))
+	files->roots = roots__new();
+	if (!files->by_inode || !files->roots || files__add(files, &vdso))
 		goto fail;
 	files->vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
 	if (files->vdso)
@@ -77,8 +81,10 @@ struct files *files__new(void)
 	return files;
 fail:
 	free(vdso.path);
-	if (files)
+	if (files) {
 		table__free(files->by_inode);
+		roots__free(files->roots);
+	}
 	free(files);
 	return NULL;
 }
@@ -96,6 +102,7 @@ void files__free(struct files *files)
 		free(files->file[i].path);
 	}
 	table__free(files->by_inode);
+	roots__free(files->roots);
 	free(files->file);
 	free(files);
 }
@@ -151,6 +158,7 @@ uint32_t files__of_mapping(struct files *files, pid_t tgid, const struct maps_li
 	if (file.fd < 0)
 		log_debug("can't open %s of process %d: %s", line->path, (int)tgid, strerror(errno));
 	file.next = (uint32_t)first;
+	file.root = roots__of(files->roots, tgid);
 	file.path = strdup(line->path);
 	if (!file.path || files__add(files, &file)) {
 		free(file.path);
@@ -176,6 +184,19 @@ int files__fd(const struct files *files, uint32_t file)
 const char *files__path(const struct files *files, uint32_t file)
 {
 	return file && file <= files->nr ? files->file[file].path : "[unknown]";
+}
+
+int files__place(const struct files *files, uint32_t file, const char **path)
+{
+	uint32_t root = file && file <= files->nr ? files->file[file].root : ROOTS_NONE;
+
+	*path = roots__path(files->roots, root, files__path(files, file));
+	return roots__fd(files->roots, root);
+}
+
+struct roots *files__roots(const struct files *files)
+{
+	return files->roots;
 }
 
 struct unwind_file *files__unwind(struct files *files, uint32_t file)

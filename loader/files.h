@@ -14,6 +14,7 @@
 #include "loader/maps.h"
 
 struct files;
+struct roots;
 struct unwind_file;
 
 #define FILES_VDSO 1u	/* always there */
@@ -35,6 +36,12 @@ uint32_t files__count(const struct files *files);
 int files__fd(const struct files *files, uint32_t file);
 /* As the kernel shows it, e.g. "/usr/lib/libfoo.so" or "[vdso]". */
 const char *files__path(const struct files *files, uint32_t file);
+/*
+ * The root of the process that mapped it first, an O_PATH descriptor owned by the registry (-1: not
+ * known), and the path from there.
+ */
+int files__place(const struct files *files, uint32_t file, const char **path);
+struct roots *files__roots(const struct files *files);
 /* Unwind tables, opened at first use; NULL where there are none. */
 struct unwind_file *files__unwind(struct files *files, uint32_t file);
 /* The vDSO of this kernel: image and size. */

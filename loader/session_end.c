@@ -68,8 +68,14 @@ static int add_files(const struct session *s, struct symbols *symbols)
 	image = files__vdso(s->files, &size);
 	if (image && size)
 		err = symbols__add_image(symbols, FILES_VDSO, image, size, "[vdso]");
-	for (i = FILES_VDSO + 1; i <= nr && !err; i++)
+	for (i = FILES_VDSO + 1; i <= nr && !err; i++) {
+		const char *path;
+		int root = files__place(s->files, i, &path);
+
 		err = symbols__add_file(symbols, i, files__fd(s->files, i), files__path(s->files, i));
+		if (!err)
+			err = symbols__set_place(symbols, i, root, path);
+	}
 	return err;
 }
 

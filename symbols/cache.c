@@ -14,27 +14,19 @@
 #include "loader/base/log.h"
 #include "loader/base/table.h"
 #include "symbols/demangle.h"
-#include "symbols/file.h"
 #include "symbols/kernel.h"
+#include "symbols/modules.h"
 #include "symbols/names.h"
 
 #define KERNEL_MODULE "kernel"
 #define REREAD_NS 1000000000ull
 #define MAX_REREAD_NS (64 * REREAD_NS)
 
-struct module {
-	const char *name;
-	struct symbol_file *file;	/* NULL: not opened yet, or can't be */
-	int fd;				/* -1: none, or opened */
-};
-
 struct symbols {
 	struct name_set *names;
-	struct table *by_file;		/* file id -> index in modules */
+	struct modules *modules;
 	struct table *by_word;		/* word -> index in known */
 	struct table *readable;		/* interned mangled name -> interned readable one */
-	struct module *modules;
-	size_t nr_modules;
 	struct resolved *known;
 	size_t nr_known, size_known;
 	char *kernel_path;
@@ -65,11 +57,11 @@ struct symbols *symbols__new(void)
 	if (!s)
 		return NULL;
 	s->names = name_set__new();
-	s->by_file = table__new();
+	s->modules = s->names ? modules__new(s->names) : NULL;
 	s->by_word = table__new();
 	s->readable = table__new();
 	s->kernel_path = strdup("/proc/kallsyms");
-	if (!s->names || !s->by_file || !s->by_word || !s->readable || !s->kernel_path) {
+	if (!s->modules || !s->by_word || !s->readable || !s->kernel_path) {
 		symbols__free(s);
 		return NULL;
 	}
@@ -80,13 +72,10 @@ void symbols__free(struct symbols *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->nr_modules; i++)
-		symbol_file__free(s->modules[i].file);
-	free(s->modules);
+	modules__free(s->modules);
 	free(s->known);
 	free(s->kernel_path);
 	kernel_symbols__free(s->kernel);
-	table__free(s->by_file);
 	table__free(s->by_word);
 	table__free(s->readable);
 	name_set__free(s->names);
@@ -100,69 +89,25 @@ static const char *intern(struct symbols *s, const char *text)
 
 /* --- files ---------------------------------------------------------------------------------- */
 
-static int add_module(struct symbols *s, uint32_t file, const char *path, struct module **out)
-{
-	const char *base = strrchr(path, '/');
-	struct module *modules;
-	uint64_t index;
-
-	if (table__get(s->by_file, file, &index))
-		return -EEXIST;
-	base = base && base[1] ? base + 1 : path;
-	if ((s->nr_modules & (s->nr_modules - 1)) == 0) {
-		modules = realloc(s->modules, (s->nr_modules ? s->nr_modules * 2 : 1) *
-					      sizeof(*modules));
-		if (!modules)
-			return -ENOMEM;
-		s->modules = modules;
-	}
-	*out = &s->modules[s->nr_modules];
-	**out = (struct module){ .name = intern(s, base[0] ? base : unknown), .fd = -1 };
-	if (!(*out)->name || table__set(s->by_file, file, s->nr_modules))
-		return -ENOMEM;
-	s->nr_modules++;
-	return 0;
-}
-
 int symbols__add_file(struct symbols *s, uint32_t file, int fd, const char *path)
 {
-	struct module *m;
-	int err = add_module(s, file, path, &m);
-
-	if (!err)
-		m->fd = fd;
-	return err;
+	return modules__add_file(s->modules, file, fd, path);
 }
 
 int symbols__add_image(struct symbols *s, uint32_t file, const void *image, size_t size,
 		       const char *path)
 {
-	struct module *m;
-	int err = add_module(s, file, path, &m);
-
-	if (err)
-		return err;
-	m->file = symbol_file__open_memory(image, size);
-	if (!m->file)
-		log_debug("no symbols of %s: %s", m->name, strerror(errno));
-	return 0;
+	return modules__add_image(s->modules, file, image, size, path);
 }
 
-static struct module *find_module(struct symbols *s, uint32_t file)
+int symbols__set_place(struct symbols *s, uint32_t file, int root, const char *path)
 {
-	uint64_t index;
-	struct module *m;
+	return modules__set_place(s->modules, file, root, path);
+}
 
-	if (!table__get(s->by_file, file, &index))
-		return NULL;
-	m = &s->modules[index];
-	if (m->fd >= 0) {
-		m->file = symbol_file__open(m->fd);
-		m->fd = -1;
-		if (!m->file)
-			log_debug("no symbols of %s: %s", m->name, strerror(errno));
-	}
-	return m;
+size_t symbols__nr_opened(const struct symbols *s)
+{
+	return modules__nr_opened(s->modules);
 }
 
 /* --- names ---------------------------------------------------------------------------------- */
@@ -215,7 +160,7 @@ static const char *intern_text(struct symbols *s, const char *fmt, ...)
 
 static void resolve_file(struct symbols *s, uint64_t word, struct resolved *r)
 {
-	struct module *m = find_module(s, FRAME_FILE_ID(word));
+	const struct module *m = modules__find(s->modules, FRAME_FILE_ID(word));
 	uint64_t offset = FRAME_OFFSET(word);
 	struct symbol symbol;
 
@@ -296,7 +241,7 @@ static bool resolve_kernel(struct symbols *s, uint64_t word, struct resolved *r)
 static bool resolve_end(struct symbols *s, uint64_t word, struct resolved *r)
 {
 	uint32_t why = FRAME_END_WHY(word);
-	struct module *m;
+	const struct module *m;
 
 	if (why == END_ROOT)
 		return false;
@@ -304,7 +249,7 @@ static bool resolve_end(struct symbols *s, uint64_t word, struct resolved *r)
 	r->name = why < NR_END ? end_marks[why] : unknown;
 	if (why != END_NO_INFO && why != END_NO_RULE)
 		return true;
-	m = find_module(s, FRAME_END_FILE(word));
+	m = modules__find(s->modules, FRAME_END_FILE(word));
 	if (m) {
 		r->module = m->name;
 		r->name = intern_text(s, "%.*s: %s]", (int)strlen(r->name) - 1, r->name, m->name);

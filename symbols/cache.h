@@ -57,6 +57,15 @@ int symbols__add_image(struct symbols *s, uint32_t file, const void *image, size
 		       const char *path);
 
 /*
+ * Where a file lies: `root` is an O_PATH descriptor of its process's root (the caller's, open until
+ * symbols__free), `path` the way from there. Its separate debug file is looked for in that root and
+ * in ours. Without it, in ours alone. 0, -ENOENT (no such id), -ENOMEM.
+ */
+int symbols__set_place(struct symbols *s, uint32_t file, int root, const char *path);
+/* Files that were read so far; copies of one build, of the same owner, are one. */
+size_t symbols__nr_opened(const struct symbols *s);
+
+/*
  * Where kernel names come from; default /proc/kallsyms. Read at the first kernel word, and again
  * (not more often than each second, later each minute) when an address has no name: modules come
  * and go. Words that are known keep their names.

@@ -68,7 +68,8 @@ static int read_segments(struct elf_image *image)
 	}
 	image->segments = segments;
 	for (size_t i = 0; i < nr; i++)
-		if (segments[i].p_type == PT_LOAD || segments[i].p_type == PT_DYNAMIC)
+		if (segments[i].p_type == PT_LOAD || segments[i].p_type == PT_DYNAMIC ||
+		    segments[i].p_type == PT_NOTE)
 			segments[image->nr_segments++] = segments[i];
 	return 0;
 }

@@ -18,7 +18,7 @@ struct elf_image {
 	uint8_t *bytes;
 	uint64_t size;
 	Elf64_Ehdr header;
-	Elf64_Phdr *segments;	/* PT_LOAD and PT_DYNAMIC only */
+	Elf64_Phdr *segments;	/* PT_LOAD, PT_DYNAMIC and PT_NOTE only */
 	size_t nr_segments;
 };
 

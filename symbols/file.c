@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "symbols/dynamic.h"
 #include "symbols/elf_image.h"
 #include "symbols/plt.h"
+#include "symbols/separate.h"
 #include "symbols/symbol_table.h"
 
 #define MAX_CODE 1024		/* executable sections */
@@ -17,6 +19,10 @@ enum { SYMTAB = 0, DYNSYM = 1, NR_TABLES };
 
 struct symbol_file {
 	struct elf_image image;
+	struct separate separate;
+	struct elf_image other;		/* that has the .symtab if `image` doesn't */
+	int other_fd;			/* ours; -1: none, or it is in memory */
+	const struct elf_image *of[NR_TABLES];
 	struct symbol_table tables[NR_TABLES];
 	struct elf_ranges code;
 	struct plt *plt;
@@ -26,10 +32,17 @@ struct symbol_file {
 
 static struct symbol_file *finish_open(struct symbol_file *f, int err)
 {
+	if (!err) {
+		err = separate__read(&f->image, &f->separate);
+		if (err)
+			elf_image__close(&f->image);
+	}
 	if (err) {
 		free(f);
 		return errno = -err, NULL;
 	}
+	f->other_fd = -1;
+	f->of[SYMTAB] = f->of[DYNSYM] = &f->image;
 	return f;
 }
 
@@ -57,7 +70,32 @@ void symbol_file__free(struct symbol_file *f)
 	free(f->code.ranges);
 	elf_name__free(&f->name);
 	elf_image__close(&f->image);
+	elf_image__close(&f->other);
+	if (f->other_fd >= 0)
+		close(f->other_fd);
 	free(f);
+}
+
+const struct separate *symbol_file__separate(const struct symbol_file *f)
+{
+	return &f->separate;
+}
+
+int symbol_file__add_debug(struct symbol_file *f, int fd)
+{
+	int err;
+
+	if (f->located || f->other_fd >= 0)
+		return -EEXIST;
+	err = elf_image__open(&f->other, fd);
+	if (!err && !separate__belongs(&f->separate, &f->other)) {
+		elf_image__close(&f->other);
+		err = -ENOEXEC;
+	}
+	if (err)
+		return err;
+	f->other_fd = fd;
+	return 0;
 }
 
 static void add_code(struct elf_ranges *code, uint64_t start, uint64_t size)
@@ -76,15 +114,14 @@ static bool is_strings(const struct elf_image *image, const Elf64_Shdr *sections
 	return true;
 }
 
-static void locate_table(struct symbol_file *f, const Elf64_Shdr *sections, size_t nr,
-			 const Elf64_Shdr *s)
+static void locate_table(struct symbol_table *t, const struct elf_image *image,
+			 const Elf64_Shdr *sections, size_t nr, const Elf64_Shdr *s)
 {
-	struct symbol_table *t = &f->tables[s->sh_type == SHT_DYNSYM ? DYNSYM : SYMTAB];
 	struct elf_strings strings;
 
 	if (t->count || s->sh_entsize != sizeof(Elf64_Sym) ||
-	    !elf_image__holds(&f->image, s->sh_offset, s->sh_size) ||
-	    !is_strings(&f->image, sections, nr, s->sh_link, &strings))
+	    !elf_image__holds(image, s->sh_offset, s->sh_size) ||
+	    !is_strings(image, sections, nr, s->sh_link, &strings))
 		return;
 	t->offset = s->sh_offset;
 	t->count = s->sh_size / sizeof(Elf64_Sym);
@@ -106,7 +143,8 @@ static int locate_by_sections(struct symbol_file *f)
 		const Elf64_Shdr *s = &sections[i];
 
 		if (s->sh_type == SHT_SYMTAB || s->sh_type == SHT_DYNSYM)
-			locate_table(f, sections, nr, s);
+			locate_table(&f->tables[s->sh_type == SHT_DYNSYM ? DYNSYM : SYMTAB],
+				     &f->image, sections, nr, s);
 		else if (s->sh_type != SHT_NOBITS && s->sh_flags & SHF_ALLOC &&
 			 s->sh_flags & SHF_EXECINSTR)
 			add_code(&f->code, s->sh_addr, s->sh_size);
@@ -140,6 +178,43 @@ static int locate_by_segments(struct symbol_file *f)
 	return err;
 }
 
+static int locate_in_other(struct symbol_file *f)
+{
+	struct symbol_table *t = &f->tables[SYMTAB];
+	Elf64_Shdr *sections;
+	size_t nr;
+	int err;
+
+	err = elf_image__sections(&f->other, &sections, &nr);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	for (size_t i = 0; i < nr; i++)
+		if (sections[i].sh_type == SHT_SYMTAB)
+			locate_table(t, &f->other, sections, nr, &sections[i]);
+	free(sections);
+	if (t->count)
+		f->of[SYMTAB] = &f->other;
+	return 0;
+}
+
+/* The .symtab that the file itself lacks: its debug file's, else the compressed one in it. */
+static int locate_other(struct symbol_file *f)
+{
+	uint8_t *bytes;
+	size_t size;
+	int err = f->other_fd >= 0 ? locate_in_other(f) : 0;
+
+	if (err || f->tables[SYMTAB].count)
+		return err;
+	err = separate__mini(&f->separate, &f->image, &bytes, &size);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	elf_image__close(&f->other);
+	err = elf_image__open_memory(&f->other, bytes, size);
+	free(bytes);
+	return err ? (err == -ENOMEM ? err : 0) : locate_in_other(f);
+}
+
 static int locate(struct symbol_file *f)
 {
 	struct elf_range *fitted;
@@ -151,6 +226,11 @@ static int locate(struct symbol_file *f)
 	err = locate_by_sections(f);
 	if ((!err || err == -ENOENT) && !f->tables[DYNSYM].count)
 		err = locate_by_segments(f);
+	if ((!err || err == -ENOENT) && !f->tables[SYMTAB].count) {
+		int ret = locate_other(f);
+
+		err = ret ? ret : err;
+	}
 	if (err && err != -ENOENT) {
 		free(f->code.ranges);
 		f->code = (struct elf_ranges){};
@@ -170,13 +250,13 @@ static int find_in(struct symbol_file *f, int table, enum table_part part, uint6
 
 	if (!t->count)
 		return -ENOENT;
-	err = symbol_table__index(t, &f->image, &f->code);
+	err = symbol_table__index(t, f->of[table], &f->code);
 	if (err == -EIO) {	/* the file has become shorter */
 		t->count = 0;
 		return -ENOENT;
 	}
 	if (!err)
-		err = symbol_table__find(t, &f->image, &f->code, part, address, &f->name, out);
+		err = symbol_table__find(t, f->of[table], &f->code, part, address, &f->name, out);
 	if (!err && part == TABLE_LABELS &&
 	    symbol_table__separates(&f->tables[!table], out->address, address))
 		return -ENOENT;

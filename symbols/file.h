@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The functions of one ELF file: offset in the file -> name as it stands in the file. 64-bit
- * little-endian ELF (System V gABI, chapters 4 and 5). Sources of names: .symtab, .dynsym or,
- * without usable section headers, the dynamic segment; PLT slots (x86-64) by their relocations.
+ * little-endian ELF (System V gABI, chapters 4 and 5). Sources of names: .symtab, of the file itself,
+ * of its separate debug file or of .gnu_debugdata, the first that there is; then .dynsym or, without
+ * usable section headers, the dynamic segment; PLT slots (x86-64) by their relocations.
  *
  * The file may be hostile and may change while it is read: nothing is mapped, everything is read
  * by pread and checked. The index, 16 bytes a function, is built at the first look-up; names stay
@@ -16,6 +17,7 @@
 #include <stdint.h>
 
 struct symbol_file;
+struct separate;
 
 enum symbol_kind {
 	SYMBOL_FUNCTION = 0,
@@ -40,6 +42,14 @@ struct symbol_file *symbol_file__open(int fd);
 /* The same for an image that lies in memory, laid out as the file (vDSO); it is copied. */
 struct symbol_file *symbol_file__open_memory(const void *image, size_t size);
 void symbol_file__free(struct symbol_file *f);	/* NULL is fine */
+
+/* What the file says about separate debug information; lives as long as `f`. */
+const struct separate *symbol_file__separate(const struct symbol_file *f);
+/*
+ * A debug file, before the first look-up. 0: it is f's now, which closes it; else it stays the
+ * caller's: -ENOEXEC (not ELF, or of another file), -EEXIST (there is one), -EIO, -ENOMEM.
+ */
+int symbol_file__add_debug(struct symbol_file *f, int fd);
 
 /*
  * Which function the byte at `offset` of the file belongs to. 0; -ENOENT: no symbol covers it;
