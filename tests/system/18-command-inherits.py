@@ -20,7 +20,7 @@ for name in ("NOFILE", "MEMLOCK", "CORE", "NPROC", "STACK"):
     print(name, resource.getrlimit(getattr(resource, "RLIMIT_" + name)))
 print("descriptors", [fd for fd in range(0, 4096) if os.path.exists(f"/proc/self/fd/{fd}")][:-1])
 with open("/proc/self/status") as f:
-    print(*(line for line in f if line.startswith(("Sig", "Cap", "NoNew", "Seccomp", "Umask"))))
+    print(*(line for line in f if line.startswith(("SigP", "SigB", "SigI", "SigC", "Cap", "NoNew", "Seccomp", "Umask"))))
 print("group", os.getpgrp(), os.getsid(0), "nice", os.nice(0), "timer", signal.getitimer(0))
 print("directory", os.getcwd(), sorted(set(os.environ) - {"CUDA_INJECTION64_PATH"}))
 while sum(os.times()[:2]) < 0.5:
