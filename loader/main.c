@@ -20,15 +20,16 @@ static int usage(int err, char *message)
 }
 
 /*
- * What is opened next would become standard output where that is closed, and get our messages. Only
- * for reading: that a result can't be written is to be noticed.
+ * What is opened next would become standard output where that is closed, and get our messages or the
+ * result. What holds its place is there in any root and takes nothing: that a result can't be written
+ * is to be noticed.
  */
 static void hold_standard_descriptors(void)
 {
 	int fd;
 
 	for (fd = 0; fd <= 2; fd++)
-		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY | O_CLOEXEC) < 0)
+		if (fcntl(fd, F_GETFD) < 0 && open("/", O_PATH | O_CLOEXEC) < 0)
 			return;
 }
 
@@ -40,6 +41,7 @@ int main(int argc, char **argv)
 
 	hold_standard_descriptors();
 	err = options__parse(argc, argv, &options, &message);
+	log__set_json(options.json);
 	if (err)
 		return usage(err, message);
 	if (options.quiet)

@@ -22,6 +22,7 @@ enum {
 	OPT_NO_GPU,
 	OPT_ANNOTATE,
 	OPT_PER_THREAD,
+	OPT_JSON,
 	OPT_VERSION,
 };
 
@@ -54,7 +55,9 @@ static const struct argp_option table[] = {
 	  "run time, _[G] GPU", 0 },
 	{ "force", 'y', NULL, 0, "replace an existing FILE", 0 },
 	{ "quiet", 'q', NULL, 0, "no progress and no closing summary on stderr", 0 },
-	{ "verbose", 'v', NULL, 0, "more on stderr; twice: still more", 0 },
+	{ "verbose", 'v', NULL, 0, "more on stderr: what is probed, and what libbpf says", 0 },
+	{ "json", OPT_JSON, NULL, 0, "messages and closing summary on stderr as JSON, an object a "
+	  "line (docs/output.md)", 0 },
 	{ "help", 'h', NULL, 0, "print this text", -1 },
 	{ "version", OPT_VERSION, NULL, 0, "print the version", -1 },
 	{ 0 },
@@ -265,6 +268,9 @@ static int read_option(struct reading *r, int key, const char *value)
 	case 'v':
 		o->verbose++;
 		return 0;
+	case OPT_JSON:
+		o->json = true;
+		return 0;
 	default:
 		return -EINVAL;
 	}
@@ -395,6 +401,17 @@ static void sort_pids(struct options *o)
 	o->nr_pids = kept;
 }
 
+/* Errors are to be told as asked, wherever on the command line that stands. */
+static bool wants_json(int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc && strcmp(argv[i], "--"); i++)
+		if (!strcmp(argv[i], "--json"))
+			return true;
+	return false;
+}
+
 int options__parse(int argc, char **argv, struct options *o, char **message)
 {
 	struct reading r = { .o = o };
@@ -416,6 +433,7 @@ int options__parse(int argc, char **argv, struct options *o, char **message)
 		if (err == -EINVAL)
 			*message = text__take(&r.message);
 		options__free(o);
+		o->json = wants_json(argc, argv);
 		return err == -EINVAL && !*message ? -ENOMEM : err;
 	}
 	sort_pids(o);

@@ -133,9 +133,11 @@ static void explain_empty(const struct options *o)
 	}
 }
 
-static void write_closing(const struct result *r, const char *name)
+static void write_closing(const struct result *r, enum closing_result result, const char *name)
 {
 	struct closing_options o = {
+		.json = r->options->json,
+		.result = result,
 		.metric = metric_of(r->options),
 		.written = name,
 		.stats = r->stats.lines ? &r->stats : NULL,
@@ -192,8 +194,9 @@ static int write_last(struct result *r)
 	if (err && !rescued)
 		r->stats = (struct folded_stats){ 0 };
 	if (code != EXIT_ABORTED)
-		write_closing(r, !err && !output_file__is_stdout(r->file) ?
-				 output_file__name(r->file) : rescued);
+		write_closing(r, !err ? CLOSING_WRITTEN : rescued ? CLOSING_SAVED : CLOSING_FAILED,
+			      !err && !output_file__is_stdout(r->file) ?
+			      output_file__name(r->file) : rescued);
 	free(rescued);
 	if (code == EXIT_COMPLETE && profile__lost_share(r->profile) > 0.01)
 		code = EXIT_PARTIAL;
@@ -202,10 +205,11 @@ static int write_last(struct result *r)
 
 int result__write(struct result *r, const struct profile *p)
 {
+	log__progress_end();
 	r->profile = p;
 	if (profile__total(p, metric_of(r->options)))
 		return write_last(r);
-	write_closing(r, NULL);
+	write_closing(r, CLOSING_EMPTY, NULL);
 	explain_empty(r->options);
 	return EXIT_EMPTY;
 }

@@ -11,6 +11,12 @@ enum log_level { LOG_ERROR = 0, LOG_WARN = 1, LOG_INFO = 2, LOG_DEBUG = 3 };
 void log__set_level(enum log_level level);
 
 /*
+ * Messages for scripts: each an object on a line of its own, {"gpucollect":"error","text":"…"}, and
+ * "warning", "info" or "debug". No progress is shown then.
+ */
+void log__set_json(bool on);
+
+/*
  * printf-like, without a final newline; keeps errno. A message is "gpucollect: …\n"; control
  * characters in it (names come from targets) are shown as '?', except that a newline begins a
  * further line. Long ones are cut and end in "…".

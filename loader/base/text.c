@@ -268,6 +268,13 @@ const char *text__count(char *buf, uint64_t n)
 	return buf;
 }
 
+void text__add_count(struct text *t, uint64_t n, const char *one, const char *many)
+{
+	char figures[TEXT_FIGURE];
+
+	text__printf(t, "%s %s", text__count(figures, n), n == 1 ? one : many);
+}
+
 const char *text__share(char *buf, uint64_t part, uint64_t whole)
 {
 	double percent;

@@ -52,6 +52,8 @@ const char *text__duration(char *buf, uint64_t ns);
 const char *text__bytes(char *buf, uint64_t bytes);
 /* "1,234,567". */
 const char *text__count(char *buf, uint64_t n);
+/* Adds "1 launch" or "1,234 launches". */
+void text__add_count(struct text *t, uint64_t n, const char *one, const char *many);
 /* part of whole: "12.3 %", "0.04 %", "<0.01 %"; "-" where whole is 0. */
 const char *text__share(char *buf, uint64_t part, uint64_t whole);
 

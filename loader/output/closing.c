@@ -38,17 +38,22 @@ static bool recorded(const struct profile *p, enum profile_metric metric)
 	return profile__run_const(p)->metrics & 1u << metric;
 }
 
+static bool recorded_samples(const struct profile *p)
+{
+	return recorded(p, PROFILE_CPU_NS) || recorded(p, PROFILE_CPU_SAMPLES);
+}
+
 static void add_written(struct text *out, const struct closing_options *o)
 {
-	char a[TEXT_FIGURE], b[TEXT_FIGURE];
+	char a[TEXT_FIGURE];
 	struct text t = { 0 };
 
 	if (!o->stats)
 		return;
 	if (o->written)
 		text__printf(&t, "wrote %s: ", o->written);
-	text__printf(&t, "%s stacks, %s; weights are %s", text__count(a, o->stats->lines),
-		     text__bytes(b, o->stats->bytes), units[o->metric]);
+	text__add_count(&t, o->stats->lines, "stack", "stacks");
+	text__printf(&t, ", %s; weights are %s", text__bytes(a, o->stats->bytes), units[o->metric]);
 	line(out, &t);
 	if (o->stats->lines > MANY_STACKS || o->stats->bytes > MANY_BYTES) {
 		text__printf(&t, "that is much for a viewer: record shorter or fewer processes if "
@@ -62,7 +67,8 @@ static void add_launches(struct text *t, const struct profile *p)
 	uint64_t launches = profile__total_count(p, PROFILE_LAUNCHES);
 	char a[TEXT_FIGURE], b[TEXT_FIGURE];
 
-	text__printf(t, ", %s launches", text__count(a, launches));
+	text__add_string(t, ", ");
+	text__add_count(t, launches, "launch", "launches");
 	if (recorded(p, PROFILE_GPU_NS))
 		text__printf(t, " (%s timed, %s of GPU time)",
 			     text__count(a, profile__total_count(p, PROFILE_GPU_NS)),
@@ -76,9 +82,11 @@ static void add_captured(struct text *out, const struct profile *p)
 	struct text t = { 0 };
 
 	text__printf(&t, "captured %s", text__duration(a, run->duration_ns));
-	if (recorded(p, PROFILE_CPU_NS) || recorded(p, PROFILE_CPU_SAMPLES))
-		text__printf(&t, ", %s CPU samples at %" PRIu32 " Hz",
-			     text__count(a, profile__nr_samples(p)), run->frequency);
+	if (recorded_samples(p)) {
+		text__add_string(&t, ", ");
+		text__add_count(&t, profile__nr_samples(p), "CPU sample", "CPU samples");
+		text__printf(&t, " at %" PRIu32 " Hz", run->frequency);
+	}
 	if (recorded(p, PROFILE_LAUNCHES))
 		add_launches(&t, p);
 	line(out, &t);
@@ -87,21 +95,15 @@ static void add_captured(struct text *out, const struct profile *p)
 /* How a duration came about, where it isn't simply a calibrated measurement. */
 static void add_gpu_time(struct text *out, const struct profile *p)
 {
-	uint64_t total = profile__total(p, PROFILE_GPU_NS), uncalibrated = 0, estimated = 0;
+	uint64_t total = profile__total(p, PROFILE_GPU_NS);
+	uint64_t uncalibrated = closing__gpu_time(p, PROFILE_UNCALIBRATED);
+	uint64_t estimated = closing__gpu_time(p, PROFILE_ESTIMATED);
 	const struct profile_run *run = profile__run_const(p);
 	char a[TEXT_FIGURE];
-	struct profile_value v;
 	struct text t = { 0 };
-	size_t pos = 0;
 
 	if (!recorded(p, PROFILE_GPU_NS) || !total)
 		return;
-	while (profile__next(p, &pos, &v)) {
-		if (v.metric != PROFILE_GPU_NS)
-			continue;
-		uncalibrated += v.flags & PROFILE_UNCALIBRATED ? v.value : 0;
-		estimated += v.flags & PROFILE_ESTIMATED ? v.value : 0;
-	}
 	text__printf(&t, "GPU time is event-timed");
 	if (uncalibrated)
 		text__printf(&t, "; uncalibrated (its constant is not known): %s",
@@ -118,11 +120,19 @@ static void add_gpu_time(struct text *out, const struct profile *p)
 	line(out, &t);
 }
 
+/* What is counted: one of it, several. */
+struct noun {
+	const char *one, *many;
+};
+
+static const struct noun sample = { "CPU sample", "CPU samples" };
+static const struct noun launch = { "launch", "launches" };
+
 /* The counters of one kind on one line: "lost: 12 of 1,544 CPU samples (0.8 %): cause 10, …". */
 static void add_counters(struct text *out, const struct profile *p, enum profile_counter_kind kind,
-			 const char *what, const char *of, uint64_t kept)
+			 const char *what, const struct noun *of, uint64_t kept)
 {
-	char a[TEXT_FIGURE], b[TEXT_FIGURE], c[TEXT_FIGURE];
+	char a[TEXT_FIGURE], b[TEXT_FIGURE];
 	struct text t = { 0 };
 	uint64_t sum = 0;
 	size_t i, nr = 0;
@@ -133,9 +143,11 @@ static void add_counters(struct text *out, const struct profile *p, enum profile
 	if (!sum)
 		return;
 	text__printf(&t, "%s: %s", what, text__count(a, sum));
-	if (of)
-		text__printf(&t, " of %s %s (%s)", text__count(a, sum + kept), of,
-			     text__share(c, sum, sum + kept));
+	if (of) {
+		text__add_string(&t, " of ");
+		text__add_count(&t, sum + kept, of->one, of->many);
+		text__printf(&t, " (%s)", text__share(a, sum, sum + kept));
+	}
 	for (i = 0; i < profile__nr_counters(p); i++) {
 		const struct profile_counter *counter = profile__counter_at(p, i);
 
@@ -155,10 +167,10 @@ static void add_losses(struct text *out, const struct profile *p)
 	struct text t = { 0 };
 	size_t i;
 
-	add_counters(out, p, PROFILE_LOST_SAMPLES, "lost", "CPU samples", profile__nr_samples(p));
-	add_counters(out, p, PROFILE_LOST_LAUNCHES, "lost", "launches", launches);
+	add_counters(out, p, PROFILE_LOST_SAMPLES, "lost", &sample, profile__nr_samples(p));
+	add_counters(out, p, PROFILE_LOST_LAUNCHES, "lost", &launch, launches);
 	add_counters(out, p, PROFILE_LOST_OTHER, "lost", NULL, 0);
-	add_counters(out, p, PROFILE_UNTIMED, "counted, not timed", "launches", timed);
+	add_counters(out, p, PROFILE_UNTIMED, "counted, not timed", &launch, timed);
 	for (i = 0; i < profile__nr_counters(p); i++) {
 		const struct profile_counter *c = profile__counter_at(p, i);
 
@@ -176,17 +188,6 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* "what 12 (3.4 %)"; `joint` stands before the number. */
-static void add_part(struct text *t, uint64_t part, uint64_t whole, const char *what,
-		     const char *joint)
-{
-	char a[TEXT_FIGURE], b[TEXT_FIGURE];
-
-	if (part)
-		text__printf(t, "%s %s%s %s (%s)", t->len ? "," : "", what, joint,
-			     text__count(a, part), text__share(b, part, whole));
-}
-
 static void add_files(struct text *out, const struct quality *q, const char *events)
 {
 	char a[TEXT_FIGURE];
@@ -201,59 +202,78 @@ static void add_files(struct text *out, const struct quality *q, const char *eve
 			text__printf(&t, "no usable unwind information in %s of the %s",
 				     text__share(a, f->no_unwind_info, q->events), events);
 		if (f->no_symbols)
-			text__printf(&t, "%sfunctions without a symbol in %s of the %s",
+			text__printf(&t, "%sno symbols for %s of the frames of %s",
 				     f->no_unwind_info ? ", " : "",
-				     text__share(a, f->no_symbols, q->events), events);
+				     text__share(a, f->no_symbols, q->frames), events);
 		line(out, &t);
 	}
 	if (q->nr_files > MAX_FILES) {
-		text__printf(&t, "and %zu more files without symbols or unwind information",
-			     q->nr_files - MAX_FILES);
+		text__add_string(&t, "and ");
+		text__add_count(&t, q->nr_files - MAX_FILES, "more file", "more files");
+		text__add_string(&t, " without symbols or unwind information");
 		line(out, &t);
 	}
 }
 
-/* Whether stacks are whole and named, and whose fault it is where not. */
+/* Whether stacks are whole. */
+static void add_stacks(struct text *out, const struct quality *q, const char *events)
+{
+	char a[TEXT_FIGURE], b[TEXT_FIGURE], mark[QUALITY_MARK];
+	const char *others = "; others: ";
+	struct text t = { 0 };
+	int i;
+
+	text__printf(&t, "stacks of %s from their root: %s", events,
+		     text__share(a, q->complete, q->events));
+	for (i = 0; i < NR_PROFILE_MARKS; i++) {
+		if (!q->marks[i])
+			continue;
+		text__printf(&t, "%s%s %s (%s)", others, quality__mark(mark, (enum profile_mark)i),
+			     text__count(a, q->marks[i]), text__share(b, q->marks[i], q->events));
+		others = ", ";
+	}
+	if (q->guessed)
+		text__printf(&t, "%sguessed by frame pointer %s (%s)", others,
+			     text__count(a, q->guessed), text__share(b, q->guessed, q->events));
+	line(out, &t);
+}
+
+/* Whether functions have names. */
+static void add_names(struct text *out, const struct quality *q, const char *events)
+{
+	const char *others = "; others: ";
+	struct text t = { 0 };
+	char a[TEXT_FIGURE];
+	int i;
+
+	if (q->unresolved[PROFILE_RESOLVED] == q->frames)
+		return;
+	text__printf(&t, "frames of %s with a name: %s", events,
+		     text__share(a, q->unresolved[PROFILE_RESOLVED], q->frames));
+	for (i = PROFILE_RESOLVED + 1; i < NR_PROFILE_UNRESOLVED; i++) {
+		if (!q->unresolved[i])
+			continue;
+		text__printf(&t, "%s%s %s", others,
+			     profile__unresolved_text((enum profile_unresolved)i),
+			     text__share(a, q->unresolved[i], q->frames));
+		others = ", ";
+	}
+	line(out, &t);
+}
+
+/* How good the stacks are, and whose fault it is where not. */
 static int add_quality(struct text *out, const struct profile *p, bool launches)
 {
-	const char *events = launches ? "launches" : "CPU samples";
-	struct text t = { 0 }, marks = { 0 }, names = { 0 };
-	char a[TEXT_FIGURE];
+	const char *events = launches ? launch.many : sample.many;
 	struct quality q;
-	int i, err;
+	int err;
 
 	err = quality__new(p, launches, &q);
 	if (err)
 		return err;
-	for (i = 0; i < NR_PROFILE_MARKS; i++) {
-		struct text mark = { 0 };
-		const char *text = profile__mark_text((enum profile_mark)i);
-		const char *hole = strstr(text, ": %s");
-
-		text__add(&mark, text, hole ? (size_t)(hole - text) : strlen(text));
-		text__add_string(&mark, hole ? "]" : "");
-		if (!mark.failed)
-			add_part(&marks, q.marks[i], q.events, mark.data, "");
-		text__free(&mark);
-	}
-	add_part(&marks, q.guessed, q.events, "guessed by frame pointer", "");
-	for (i = PROFILE_RESOLVED + 1; i < NR_PROFILE_UNRESOLVED; i++)
-		add_part(&names, q.unresolved[i], q.events,
-			 profile__unresolved_text((enum profile_unresolved)i), " in");
-	if (q.events) {
-		text__printf(&t, "stacks of %s from their root: %s", events,
-			     text__share(a, q.complete, q.events));
-		if (marks.len)
-			text__printf(&t, "; others:%s", marks.data);
-		line(out, &t);
-	}
-	if (names.len) {
-		text__printf(&t, "functions without a name in %s:%s", events, names.data);
-		line(out, &t);
-	}
-	out->failed |= marks.failed | names.failed;
-	text__free(&marks);
-	text__free(&names);
+	if (q.events)
+		add_stacks(out, &q, events);
+	add_names(out, &q, events);
 	add_files(out, &q, events);
 	quality__free(&q);
 	return 0;
@@ -277,8 +297,7 @@ static void add_cost(struct text *out, const struct profile *p)
 			     text__duration(a, run->own_bpf_ns),
 			     text__share(b, run->own_bpf_ns, run->duration_ns));
 	if (run->own_memory)
-		text__printf(&t, "%s %s of "
-			     "memory", t.len ? "," : "", text__bytes(a, run->own_memory));
+		text__printf(&t, "%s %s of memory", t.len ? "," : "", text__bytes(a, run->own_memory));
 	if (t.len) {
 		struct text whole = { 0 };
 
@@ -288,7 +307,7 @@ static void add_cost(struct text *out, const struct profile *p)
 	text__free(&t);
 }
 
-int closing__write(const struct profile *p, const struct closing_options *o, FILE *f)
+static int write_text(const struct profile *p, const struct closing_options *o, FILE *f)
 {
 	struct text out = { 0 }, t = { 0 };
 	size_t i;
@@ -296,7 +315,7 @@ int closing__write(const struct profile *p, const struct closing_options *o, FIL
 
 	add_captured(&out, p);
 	add_losses(&out, p);
-	if (recorded(p, PROFILE_CPU_NS) || recorded(p, PROFILE_CPU_SAMPLES))
+	if (recorded_samples(p))
 		err = add_quality(&out, p, false);
 	if (!err && recorded(p, PROFILE_LAUNCHES))
 		err = add_quality(&out, p, true);
@@ -311,4 +330,9 @@ int closing__write(const struct profile *p, const struct closing_options *o, FIL
 		err = text__write(&out, f);
 	text__free(&out);
 	return err;
+}
+
+int closing__write(const struct profile *p, const struct closing_options *o, FILE *f)
+{
+	return o->json ? closing__write_json(p, o, f) : write_text(p, o, f);
 }

@@ -3,12 +3,22 @@
 #ifndef OUTPUT_CLOSING_H
 #define OUTPUT_CLOSING_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "loader/output/folded.h"
 #include "loader/profile/profile.h"
 
+enum closing_result {
+	CLOSING_WRITTEN = 0,
+	CLOSING_SAVED,		/* not where it was wanted */
+	CLOSING_EMPTY,		/* nothing to write */
+	CLOSING_FAILED,
+};
+
 struct closing_options {
+	bool json;			/* one object on one line, as in docs/output.md; else text */
+	enum closing_result result;
 	enum profile_metric metric;	/* what the output weighs */
 	const char *written;		/* name of the file, or NULL: not a file */
 	const struct folded_stats *stats;	/* of the folded output, or NULL: none written */
@@ -16,5 +26,9 @@ struct closing_options {
 
 /* 0 or a negative errno. */
 int closing__write(const struct profile *p, const struct closing_options *options, FILE *f);
+
+/* For closing*.c: the one form; GPU time of the values that have a flag. */
+int closing__write_json(const struct profile *p, const struct closing_options *options, FILE *f);
+uint64_t closing__gpu_time(const struct profile *p, enum profile_value_flags flag);
 
 #endif

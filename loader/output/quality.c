@@ -2,16 +2,15 @@
 #include "loader/output/quality.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "loader/base/array.h"
 
-/* Bits of a stack: bit enum profile_mark, then these. */
-#define BIT_UNRESOLVED(why) (1u << (16 + (why)))
+/* Bits of a stack: bit enum profile_mark, then this. */
 #define BIT_GUESS (1u << 31)
-#define MARK_BITS ((1u << NR_PROFILE_MARKS) - 1)
-_Static_assert(NR_PROFILE_MARKS <= 16 && NR_PROFILE_UNRESOLVED <= 15, "bits of a stack");
+_Static_assert(NR_PROFILE_MARKS <= 31, "bits of a stack");
 
 #define NO_FILE UINT32_MAX
 
@@ -19,23 +18,29 @@ struct assessing {
 	const struct profile *p;
 	struct quality *q;
 	uint32_t *bits;		/* by node: of the stack from the root to it */
+	uint64_t *events;	/* by node: of all stacks that pass it */
 	uint32_t *file;		/* by frame: index into files, or NO_FILE */
 	size_t files_size;
-	size_t *seen_unwind;	/* by file: the last event that counted it */
-	size_t *seen_symbols;
+	size_t *seen;		/* by file: the last event that counted it */
 };
 
 static uint32_t bits_of(const struct profile_frame *f)
 {
-	uint32_t bits = 0;
-
 	if (f->kind == PROFILE_MARK)
 		return 1u << f->id;
-	if (f->unresolved)
-		bits |= BIT_UNRESOLVED(f->unresolved);
-	if (f->flags & PROFILE_GUESS)
-		bits |= BIT_GUESS;
-	return bits;
+	return f->flags & PROFILE_GUESS ? BIT_GUESS : 0;
+}
+
+static bool is_function(const struct profile_frame *f)
+{
+	return f->kind == PROFILE_NATIVE || f->kind == PROFILE_KERNEL;
+}
+
+/* Counts are the target's, and so is the depth of its stacks. */
+static void add(uint64_t *sum, uint64_t n)
+{
+	if (__builtin_add_overflow(*sum, n, sum))
+		*sum = UINT64_MAX;
 }
 
 struct named_frame {
@@ -84,12 +89,12 @@ static int number_files(struct assessing *a)
 	return err;
 }
 
-static void blame(size_t *seen, uint64_t *sum, size_t event, uint64_t count)
+static void blame(struct assessing *a, uint32_t file, size_t event, uint64_t count)
 {
-	if (*seen == event)
+	if (a->seen[file] == event)
 		return;
-	*seen = event;
-	*sum += count;
+	a->seen[file] = event;
+	add(&a->q->files[file].no_unwind_info, count);
 }
 
 /*
@@ -98,7 +103,6 @@ static void blame(size_t *seen, uint64_t *sum, size_t event, uint64_t count)
  */
 static void blame_files(struct assessing *a, uint32_t node, size_t event, uint64_t count)
 {
-	struct quality_file *files = a->q->files;
 	uint32_t inner = NO_FILE, frame, file;
 
 	for (; node != PROFILE_ROOT; node = profile__node_parent(a->p, node), inner = file) {
@@ -108,13 +112,9 @@ static void blame_files(struct assessing *a, uint32_t node, size_t event, uint64
 		f = profile__frame_at(a->p, frame);
 		file = a->file[frame];
 		if ((f->flags & PROFILE_GUESS) && inner != NO_FILE)
-			blame(&a->seen_unwind[inner], &files[inner].no_unwind_info, event, count);
-		if (file == NO_FILE)
-			continue;
-		if (f->kind == PROFILE_MARK)
-			blame(&a->seen_unwind[file], &files[file].no_unwind_info, event, count);
-		else if (f->unresolved)
-			blame(&a->seen_symbols[file], &files[file].no_symbols, event, count);
+			blame(a, inner, event, count);
+		if (f->kind == PROFILE_MARK && file != NO_FILE)
+			blame(a, file, event, count);
 	}
 }
 
@@ -124,34 +124,56 @@ static void assess_event(struct assessing *a, const struct profile_value *v, siz
 	struct quality *q = a->q;
 	int i;
 
-	q->events += v->count;
-	if (!(bits & (MARK_BITS | BIT_GUESS)))
-		q->complete += v->count;
+	add(&a->events[v->node], v->count);
+	add(&q->events, v->count);
+	if (!bits)
+		add(&q->complete, v->count);
 	if (bits & BIT_GUESS)
-		q->guessed += v->count;
+		add(&q->guessed, v->count);
 	for (i = 0; i < NR_PROFILE_MARKS; i++)
 		if (bits & 1u << i)
-			q->marks[i] += v->count;
-	for (i = 1; i < NR_PROFILE_UNRESOLVED; i++)
-		if (bits & BIT_UNRESOLVED(i))
-			q->unresolved[i] += v->count;
-	if (!(bits & ~(MARK_BITS | BIT_GUESS)))
-		q->unresolved[PROFILE_RESOLVED] += v->count;
+			add(&q->marks[i], v->count);
 	if (bits)
 		blame_files(a, v->node, event, v->count);
 }
 
-static uint64_t worst(const struct quality_file *f)
+/* From the leaves to the root: a node's events are its own and those of its children. */
+static void assess_names(struct assessing *a)
 {
-	return f->no_unwind_info > f->no_symbols ? f->no_unwind_info : f->no_symbols;
+	struct quality *q = a->q;
+	uint32_t node;
+
+	for (node = profile__nr_nodes(a->p) - 1; node != PROFILE_ROOT; node--) {
+		uint32_t frame = profile__node_frame(a->p, node);
+		const struct profile_frame *f = profile__frame_at(a->p, frame);
+		uint64_t n = a->events[node];
+
+		add(&a->events[profile__node_parent(a->p, node)], n);
+		if (!is_function(f))
+			continue;
+		add(&q->frames, n);
+		add(&q->unresolved[f->unresolved], n);
+		if (f->unresolved && a->file[frame] != NO_FILE)
+			add(&q->files[a->file[frame]].no_symbols, n);
+	}
 }
 
-static int file_cmp(const void *a, const void *b)
+/* The larger of a file's two shares. */
+static double worst(const struct quality *q, const struct quality_file *f)
+{
+	double unwind = q->events ? (double)f->no_unwind_info / (double)q->events : 0;
+	double names = q->frames ? (double)f->no_symbols / (double)q->frames : 0;
+
+	return unwind > names ? unwind : names;
+}
+
+static int file_cmp(const void *a, const void *b, void *quality)
 {
 	const struct quality_file *x = a, *y = b;
+	double p = worst(quality, x), q = worst(quality, y);
 
-	if (worst(x) != worst(y))
-		return worst(x) < worst(y) ? 1 : -1;
+	if (p != q)
+		return p < q ? 1 : -1;
 	return strcmp(x->module, y->module);
 }
 
@@ -160,11 +182,11 @@ static void sort_files(struct quality *q)
 	size_t i, kept = 0;
 
 	for (i = 0; i < q->nr_files; i++)
-		if (worst(&q->files[i]))
+		if (q->files[i].no_unwind_info || q->files[i].no_symbols)
 			q->files[kept++] = q->files[i];
 	q->nr_files = kept;
 	if (kept)
-		qsort(q->files, kept, sizeof(*q->files), file_cmp);
+		qsort_r(q->files, kept, sizeof(*q->files), file_cmp, q);
 }
 
 static bool is_event(const struct profile_value *v, bool launches)
@@ -184,12 +206,12 @@ int quality__new(const struct profile *p, bool launches, struct quality *q)
 
 	memset(q, 0, sizeof(*q));
 	a.bits = calloc(nr, sizeof(*a.bits));
+	a.events = calloc(nr, sizeof(*a.events));
 	a.file = calloc((size_t)profile__nr_frames(p) + 1, sizeof(*a.file));
-	if (!a.bits || !a.file || number_files(&a))
+	if (!a.bits || !a.events || !a.file || number_files(&a))
 		goto out;
-	a.seen_unwind = calloc(q->nr_files + 1, sizeof(*a.seen_unwind));
-	a.seen_symbols = calloc(q->nr_files + 1, sizeof(*a.seen_symbols));
-	if (!a.seen_unwind || !a.seen_symbols)
+	a.seen = calloc(q->nr_files + 1, sizeof(*a.seen));
+	if (!a.seen)
 		goto out;
 	for (i = 1; i < nr; i++)
 		a.bits[i] = a.bits[profile__node_parent(p, i)] |
@@ -197,13 +219,14 @@ int quality__new(const struct profile *p, bool launches, struct quality *q)
 	while (profile__next(p, &pos, &v))
 		if (is_event(&v, launches))
 			assess_event(&a, &v, pos);	/* pos: never 0, never the same */
+	assess_names(&a);
 	sort_files(q);
 	err = 0;
 out:
 	free(a.bits);
+	free(a.events);
 	free(a.file);
-	free(a.seen_unwind);
-	free(a.seen_symbols);
+	free(a.seen);
 	if (err)
 		quality__free(q);
 	return err;
@@ -213,4 +236,13 @@ void quality__free(struct quality *q)
 {
 	free(q->files);
 	memset(q, 0, sizeof(*q));
+}
+
+const char *quality__mark(char *buf, enum profile_mark mark)
+{
+	const char *text = profile__mark_text(mark), *hole = strstr(text, ": %s");
+
+	snprintf(buf, QUALITY_MARK, "%.*s%s", (int)(hole ? (size_t)(hole - text) : strlen(text)), text,
+		 hole ? "]" : "");
+	return buf;
 }

@@ -9,20 +9,25 @@
 
 #include "loader/profile/profile.h"
 
-/* One file that makes stacks worse. Numbers are events whose stack meets it at least once. */
+/* One file that makes stacks worse. */
 struct quality_file {
 	const char *module;	/* as the profile has it */
-	uint64_t no_unwind_info;	/* could not be unwound through, or only by a guess */
-	uint64_t no_symbols;		/* functions in it have no name */
+	uint64_t no_unwind_info;	/* events whose stack could not be unwound through it without a guess */
+	uint64_t no_symbols;		/* frames: functions in it that have no name */
 };
 
-/* Numbers are events (samples or launches), each counted once under what it has. */
+/*
+ * Stacks are judged by events (samples or launches), each counted once under what it has. Names are
+ * judged by frames, each counted as often as there are events: the area in a flame graph. One nameless
+ * function at the root of every stack (a stripped C library's start) is little of that, but in all events.
+ */
 struct quality {
 	uint64_t events;
 	uint64_t complete;	/* no mark and no guess: the stack from its root */
 	uint64_t guessed;	/* with frames found by the frame pointer */
 	uint64_t marks[NR_PROFILE_MARKS];
-	uint64_t unresolved[NR_PROFILE_UNRESOLVED];	/* [PROFILE_RESOLVED]: all names known */
+	uint64_t frames;	/* functions: no processes, threads, marks or work on a device */
+	uint64_t unresolved[NR_PROFILE_UNRESOLVED];	/* frames; [PROFILE_RESOLVED]: with a name */
 	struct quality_file *files;	/* worst first */
 	size_t nr_files;
 };
@@ -30,5 +35,9 @@ struct quality {
 /* Of the CPU samples, or of the launches. 0 or -ENOMEM. */
 int quality__new(const struct profile *p, bool launches, struct quality *q);
 void quality__free(struct quality *q);
+
+#define QUALITY_MARK 64
+/* "[no unwind info]": a mark without the file that it may name; into buf of QUALITY_MARK bytes. */
+const char *quality__mark(char *buf, enum profile_mark mark);
 
 #endif

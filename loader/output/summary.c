@@ -116,19 +116,22 @@ struct layout {
 	const char *title;
 	const char *what;	/* head of the last column */
 	const char *counted;	/* head of the count column; NULL: none */
-	const char *others;	/* "… 12 more kernels" */
+	const char *one;	/* the same of one */
+	const char *other, *others;	/* "… and 12 more kernels" */
 	bool time;		/* values are ns */
 	bool mean;		/* with the mean of each count */
 };
 
 static void add_head(struct text *out, const struct layout *l, const struct table_of *t)
 {
-	char a[TEXT_FIGURE], b[TEXT_FIGURE];
+	char a[TEXT_FIGURE];
 
 	text__printf(out, "%s: %s", l->title,
 		     l->time ? text__duration(a, t->value) : text__count(a, t->value));
-	if (l->counted)
-		text__printf(out, " in %s %s", text__count(b, t->count), l->counted);
+	if (l->counted) {
+		text__add_string(out, " in ");
+		text__add_count(out, t->count, l->one, l->counted);
+	}
 	text__printf(out, "\n%9s", "share");
 	if (l->time)
 		text__printf(out, " %10s", "time");
@@ -164,8 +167,11 @@ static void add_table(struct text *out, const struct layout *l, const struct tab
 		add_name(out, r->name, columns > used + MIN_NAME ? columns - used : MIN_NAME);
 		text__add_string(out, "\n");
 	}
-	if (t->nr > rows)
-		text__printf(out, "%9s and %zu more %s\n", "", t->nr - rows, l->others);
+	if (t->nr > rows) {
+		text__printf(out, "%9s and ", "");
+		text__add_count(out, t->nr - rows, l->other, l->others);
+		text__add_string(out, "\n");
+	}
 	text__add_string(out, "\n");
 }
 
@@ -184,16 +190,17 @@ static int add_metric(struct text *out, const struct profile *p, const struct na
 
 static const struct layout gpu_layout = {
 	.title = "GPU time by kernel", .what = "kernel", .counted = "launches",
-	.others = "kernels", .time = true, .mean = true,
+	.one = "launch", .other = "more kernel", .others = "more kernels", .time = true, .mean = true,
 };
 
 static const struct layout launches_layout = {
-	.title = "Launches by kernel", .what = "kernel", .others = "kernels",
+	.title = "Launches by kernel", .what = "kernel", .other = "more kernel",
+	.others = "more kernels",
 };
 
 static const struct layout cpu_layout = {
 	.title = "CPU time by function", .what = "function", .counted = "samples",
-	.others = "functions", .time = true,
+	.one = "sample", .other = "more function", .others = "more functions", .time = true,
 };
 
 int summary__write(const struct profile *p, const struct summary_options *o, FILE *f)

@@ -5,8 +5,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/unit/unit.h"
@@ -67,6 +70,27 @@ START_TEST(levels_have_prefixes_and_limits)
 	log_warn("five");
 	log_error("six");
 	ck_assert_str_eq(caught(), "gpucollect: error: six\n");
+}
+END_TEST
+
+START_TEST(scripts_get_objects)
+{
+	char big[10000];
+
+	catch_stderr();
+	log__set_json(true);
+	log_error("can't write \"%s\"", "\x1b[m\n");
+	log_warn("two");
+	log_info("three");
+	log_debug("four");
+	ck_assert_str_eq(caught(),
+			 "{\"gpucollect\":\"error\",\"text\":\"can't write \\\"\\u001b[m\\n\\\"\"}\n"
+			 "{\"gpucollect\":\"warning\",\"text\":\"two\"}\n"
+			 "{\"gpucollect\":\"info\",\"text\":\"three\"}\n");
+	memset(big, 'x', sizeof(big));
+	big[sizeof(big) - 1] = '\0';
+	log_info("%s", big);
+	ck_assert_ptr_nonnull(strstr(caught(), "xxx…\"}\n"));
 }
 END_TEST
 
@@ -138,15 +162,86 @@ START_TEST(progress_is_for_terminals_only)
 }
 END_TEST
 
+static void open_terminal(int *master, int *slave)
+{
+	setenv("TERM", "xterm", 1);
+	ck_assert_int_eq(openpty(master, slave, NULL, NULL, NULL), 0);
+	fcntl(*master, F_SETFL, O_NONBLOCK);
+	reader = *master;
+}
+
+START_TEST(progress_fits_the_terminal)
+{
+	static const char want[] = "\r\033[Kgpucollect: \xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+				   "\r\033[K";
+	struct winsize w = { .ws_row = 5, .ws_col = 19 };
+	int master, slave;
+
+	open_terminal(&master, &slave);
+	ck_assert_int_eq(ioctl(slave, TIOCSWINSZ, &w), 0);
+	dup2(slave, STDERR_FILENO);
+	log__progress("%s", "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4");
+	log__progress_end();
+	ck_assert_str_eq(caught_on_terminal(sizeof(want) - 1), want);
+}
+END_TEST
+
+/* In a session of its own with that terminal; in the foreground or not. */
+static void show_progress(int slave, bool foreground)
+{
+	pid_t other;
+
+	if (setsid() < 0 || ioctl(slave, TIOCSCTTY, 0))
+		_exit(1);
+	dup2(slave, STDERR_FILENO);
+	other = foreground ? getpid() : fork();
+	if (!other) {
+		pause();
+		_exit(0);
+	}
+	signal(SIGTTOU, SIG_IGN);
+	if (setpgid(other, other) && !foreground)
+		_exit(2);
+	if (tcsetpgrp(slave, other))
+		_exit(3);
+	log__progress("1 of 2");
+	log_info("end");
+	if (!foreground)
+		kill(other, SIGKILL);
+	_exit(0);
+}
+
+/* A job in the background keeps its fingers off the line that the user is typing in. */
+START_TEST(progress_is_for_the_foreground)
+{
+	static const char with[] = "\r\033[Kgpucollect: 1 of 2\r\033[Kgpucollect: end\r\n";
+	static const char without[] = "gpucollect: end\r\n";
+
+	for (int foreground = 0; foreground < 2; foreground++) {
+		const char *want = foreground ? with : without;
+		int master, slave, status;
+		pid_t child;
+
+		open_terminal(&master, &slave);
+		child = fork();
+		ck_assert_int_ge(child, 0);
+		if (!child)
+			show_progress(slave, foreground);
+		ck_assert_str_eq(caught_on_terminal(strlen(want)), want);
+		ck_assert_int_eq(waitpid(child, &status, 0), child);
+		ck_assert_int_eq(status, 0);
+		close(master);
+		close(slave);
+	}
+}
+END_TEST
+
 START_TEST(a_message_takes_the_place_of_progress)
 {
 	static const char want[] = "\r\033[Kgpucollect: 1 of 2\r\033[Kgpucollect: done\r\n";
 	int master, slave;
 
-	setenv("TERM", "xterm", 1);
-	ck_assert_int_eq(openpty(&master, &slave, NULL, NULL, NULL), 0);
-	fcntl(master, F_SETFL, O_NONBLOCK);
-	reader = master;
+	open_terminal(&master, &slave);
 	dup2(slave, STDERR_FILENO);
 	log__progress("1 of 2");
 	log__progress("2 of 2\n");		/* too early: not shown */
@@ -161,7 +256,8 @@ START_TEST(a_message_takes_the_place_of_progress)
 }
 END_TEST
 
-UNIT_MAIN("log", levels_have_prefixes_and_limits, errno_survives,
+UNIT_MAIN("log", levels_have_prefixes_and_limits, scripts_get_objects, errno_survives,
 	  hostile_names_do_not_reach_the_terminal,
 	  what_may_come_a_million_times_is_told_ten_times, long_messages_are_cut_with_a_mark,
-	  progress_is_for_terminals_only, a_message_takes_the_place_of_progress)
+	  progress_is_for_terminals_only, progress_fits_the_terminal,
+	  progress_is_for_the_foreground, a_message_takes_the_place_of_progress)

@@ -236,10 +236,12 @@ START_TEST(quality_is_counted_by_event)
 	ck_assert_uint_eq(q.marks[PROFILE_MARK_NO_UNWIND_INFO], 8);
 	ck_assert_uint_eq(q.marks[PROFILE_MARK_NO_STACK], 32);
 	ck_assert_uint_eq(q.marks[PROFILE_MARK_STACK_LOOPS], 0);
+	/* Names are judged by frames: two each, but one of the 4, none of the 32, three of 16 and 64. */
+	ck_assert_uint_eq(q.frames, 2 * 1 + 2 * 2 + 4 + 2 * 8 + 3 * 16 + 3 * 64 + 2 * 128);
 	ck_assert_uint_eq(q.unresolved[PROFILE_NO_SYMBOL], 2 + 8);
 	ck_assert_uint_eq(q.unresolved[PROFILE_NO_SYMBOLS], 8);
 	ck_assert_uint_eq(q.unresolved[PROFILE_GENERATED], 64);
-	ck_assert_uint_eq(q.unresolved[PROFILE_RESOLVED], 1 + 4 + 16 + 32 + 128);
+	ck_assert_uint_eq(q.unresolved[PROFILE_RESOLVED], 522 - 2 - 8 - 8 - 64);
 	/* main of the 64: the frame inside it is a guess itself, in /bin/train. */
 	ck_assert_uint_eq(q.nr_files, 3);
 	ck_assert_str_eq(q.files[0].module, "/bin/train");
@@ -249,7 +251,7 @@ START_TEST(quality_is_counted_by_event)
 	ck_assert_uint_eq(q.files[1].no_unwind_info, 16);
 	ck_assert_str_eq(q.files[2].module, "/x/a.so");
 	ck_assert_uint_eq(q.files[2].no_unwind_info, 8);
-	ck_assert_uint_eq(q.files[2].no_symbols, 10);	/* each event once */
+	ck_assert_uint_eq(q.files[2].no_symbols, 2 + 8 + 8);
 	quality__free(&q);
 	ck_assert_int_eq(quality__new(p, true, &q), 0);
 	ck_assert_uint_eq(q.events, 4000);
@@ -327,6 +329,89 @@ START_TEST(gpu_time_is_labelled)
 }
 END_TEST
 
+START_TEST(one_is_not_several)
+{
+	struct folded_stats stats = { .lines = 1, .bytes = 10 };
+	struct profile *p = profile__new();
+	char *s;
+
+	ADD(PROFILE_GPU_NS, 0, 50, 1, NATIVE("main"), GPU("k"));
+	ADD(PROFILE_LAUNCHES, 0, 1, 1, NATIVE("main"), GPU("k"));
+	SAMPLES(1, NATIVE("main"), NATIVE("f"));
+	profile__run(p)->metrics = 7;
+	profile__run(p)->frequency = 20;
+	s = closing(p, (struct closing_options){ .metric = PROFILE_GPU_NS, .stats = &stats });
+	has(s, ", 1 CPU sample at 20 Hz, 1 launch (1 timed, 50 ns of GPU time)\n");
+	has(s, ": 1 stack, 10 B;");
+	free(s);
+	s = summary(p, (struct summary_options){ 0 });
+	has(s, "GPU time by kernel: 50 ns in 1 launch\n");
+	has(s, "CPU time by function: 50.0 ms in 1 sample\n");
+	free(s);
+	SAMPLES(1, NATIVE("main"), NATIVE("g"));
+	s = summary(p, (struct summary_options){ .rows = 1 });
+	has(s, "and 1 more function\n");
+	free(s);
+	profile__free(p);
+}
+END_TEST
+
+/* A stripped C library's start is at the root of every stack: little of what is seen of them. */
+START_TEST(a_nameless_root_is_no_alarm)
+{
+	struct profile *p = profile__new();
+	char *s;
+
+	SAMPLES(100, UNNAMED("libc.so.6+1", "/lib/libc.so.6", PROFILE_NO_SYMBOL), NATIVE("main"),
+		NATIVE("a"), NATIVE("b"), NATIVE("c"), NATIVE("d"), NATIVE("e"), NATIVE("f"),
+		NATIVE("g"), NATIVE("h"));
+	profile__run(p)->metrics = 1u << PROFILE_CPU_NS;
+	s = closing(p, (struct closing_options){ .metric = PROFILE_CPU_NS });
+	has(s, "frames of CPU samples with a name: 90.0 %; others: no symbol covers the address 10.0 %\n");
+	has(s, "libc.so.6: no symbols for 10.0 % of the frames of CPU samples\n");
+	lacks(s, "100.0 %;");
+	free(s);
+	profile__free(p);
+}
+END_TEST
+
+/* The same numbers as in the golden file. */
+START_TEST(scripts_get_the_same_unrounded)
+{
+	struct folded_stats stats = { .lines = 1234, .bytes = 2048 };
+	struct profile *p = spoiled();
+	char *s;
+
+	profile__count(p, PROFILE_LOST_SAMPLES, "ring buffer full", 45);
+	profile__count(p, PROFILE_LOST_LAUNCHES, "ring buffer full", 0);
+	profile__note(p, "say \"a\"");
+	profile__run(p)->duration_ns = 10000000001;
+	profile__run(p)->frequency = 20;
+	s = closing(p, (struct closing_options){ .json = true, .metric = PROFILE_LAUNCHES,
+						 .written = "x\n.folded", .stats = &stats });
+	ck_assert_str_eq(s,
+		"{\"gpucollect\":\"summary\",\"result\":\"written\",\"file\":\"x\\n.folded\","
+		"\"metric\":\"launches\",\"unit\":\"count\",\"stacks\":1234,\"bytes\":2048,"
+		"\"duration_ns\":10000000001,\"frequency_hz\":20,\"cpu_samples\":255,"
+		"\"launches\":4000,\"timed\":null,\"gpu_ns\":null,\"uncalibrated_ns\":null,"
+		"\"estimated_ns\":null,\"gpu_busy_ns\":null,\"lost_share\":0.150000,\"counters\":["
+		"{\"kind\":\"lost samples\",\"what\":\"ring buffer full\",\"count\":45}],"
+		"\"sample_stacks\":{\"events\":255,\"complete\":131,\"guessed\":80,\"marks\":{"
+		"\"[truncated]\":4,\"[no unwind info]\":8,\"[no stack]\":32},\"frames\":522,"
+		"\"named\":440,\"unnamed\":{\"no symbol covers the address\":10,"
+		"\"file without symbols\":8,\"generated code\":64},\"files\":["
+		"{\"file\":\"/bin/train\",\"events_no_unwind_info\":64,\"frames_no_symbols\":0},"
+		"{\"file\":\"b.so\",\"events_no_unwind_info\":16,\"frames_no_symbols\":0},"
+		"{\"file\":\"/x/a.so\",\"events_no_unwind_info\":8,\"frames_no_symbols\":18}]},"
+		"\"launch_stacks\":{\"events\":4000,\"complete\":3000,\"guessed\":0,\"marks\":{"
+		"\"[stack loops]\":1000},\"frames\":3000,\"named\":3000,\"unnamed\":{},"
+		"\"files\":[]},\"notes\":[\"say \\\"a\\\"\"],\"own_cost\":{\"cpu_ns\":0,"
+		"\"before_and_after_ns\":0,\"bpf_ns\":0,\"memory_bytes\":0}}\n");
+	free(s);
+	profile__free(p);
+}
+END_TEST
+
 START_TEST(many_bad_files_are_not_all_listed)
 {
 	struct profile *p = profile__new();
@@ -338,7 +423,7 @@ START_TEST(many_bad_files_are_not_all_listed)
 	}
 	profile__run(p)->metrics = 1u << PROFILE_CPU_NS;
 	s = closing(p, (struct closing_options){ .metric = PROFILE_CPU_NS });
-	has(s, "bad19.so: functions without a symbol in 9.5 %");	/* 20 of 210 */
+	has(s, "bad19.so: no symbols for 4.8 % of the frames of CPU samples\n");	/* 20 of 420 */
 	has(s, "bad12.so: ");
 	lacks(s, "bad11.so");
 	has(s, "and 12 more files without symbols or unwind information\n");
@@ -379,6 +464,15 @@ START_TEST(errors_come_back)
 		ck_assert(!err || err == -ENOMEM);
 	}
 	ck_assert(!CAN_REFUSE || n > 10);
+	c.json = true;
+	err = -ENOMEM;
+	for (n = 0; CAN_REFUSE && err; n++) {
+		allocations_left = n;
+		err = closing__write(p, &c, f);
+		allocations_left = -1;
+		ck_assert(!err || err == -ENOMEM);
+	}
+	ck_assert(!CAN_REFUSE || n > 10);
 	fclose(f);
 	profile__free(p);
 }
@@ -387,5 +481,6 @@ END_TEST
 UNIT_MAIN("summary", the_table_adds_up_by_what_ends_the_stack, without_times_launches_are_shown,
 	  rows_and_columns_have_limits, names_do_not_steer_the_terminal,
 	  quality_is_counted_by_event,
-	  the_end_says_what_is_missing_and_why, gpu_time_is_labelled,
+	  the_end_says_what_is_missing_and_why, one_is_not_several, a_nameless_root_is_no_alarm,
+	  scripts_get_the_same_unrounded, gpu_time_is_labelled,
 	  many_bad_files_are_not_all_listed, errors_come_back)
