@@ -60,7 +60,8 @@ struct options {
 /*
  * 0: *o is ready and consistent; METRIC_DEFAULT was replaced by what the target implies.
  * -EINVAL: usage error, *message says flag, value and mend (malloc'd, one line or more).
- * -ENOMEM. Of *o holds then json alone: how the error is to be told. argv must outlive *o. Prints nothing, never exits.
+ * -ENOMEM. After an error only o->json holds: how it is to be told. argv must outlive *o. Prints
+ * nothing, never exits.
  */
 int options__parse(int argc, char **argv, struct options *o, char **message);
 void options__free(struct options *o);

@@ -12,7 +12,7 @@
 /* One file that makes stacks worse. */
 struct quality_file {
 	const char *module;	/* as the profile has it */
-	uint64_t no_unwind_info;	/* events whose stack could not be unwound through it without a guess */
+	uint64_t no_unwind_info;	/* events that could not be unwound through it, or guessed */
 	uint64_t no_symbols;		/* frames: functions in it that have no name */
 };
 

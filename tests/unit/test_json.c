@@ -20,7 +20,7 @@ START_TEST(strings_are_valid_and_harmless)
 	} rows[] = {
 		{ "", "\"\"" },
 		{ "a b", "\"a b\"" },
-		{ "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "\"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\"" },
+		{ "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "\"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\"" },
 		{ "\"\\/", "\"\\\"\\\\/\"" },
 		{ "\x1b[31m\n\t\x7f", "\"\\u001b[31m\\n\\u0009\\u007f\"" },
 		{ "\xc2\x9b\xc2\xa0", "\"\\u009b\xc2\xa0\"" },	/* C1, and the first that isn't */
