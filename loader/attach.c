@@ -166,7 +166,7 @@ static void attach_mapped(struct attach *a, const struct process *p, pid_t tgid)
 		uint32_t file = p->mappings[i].file;
 		const char *path = file ? files__path(a->config.files, file) : "";
 
-		if (is_driver(path) && files__fd(a->config.files, file) >= 0)
+		if (is_driver(path) && files__open(a->config.files, file) >= 0)
 			attach_driver(a, files__fd(a->config.files, file), path, tgid);
 	}
 }

@@ -49,6 +49,8 @@ static int add_ring(const struct facts_input *in, struct profile *p, uint64_t re
 		{ PROFILE_LOST_OTHER, "mapping events lost", in->mappings_lost },
 		{ PROFILE_LOST_OTHER, "processes with too many mappings: some are left out",
 		  processes__limited(in->processes, LIMIT_OWN_MAPPINGS) },
+		{ PROFILE_LOST_OTHER, "files not opened, too few descriptors (ulimit -n)",
+		  files__too_many(in->files) },
 		{ PROFILE_INFO, "processes beyond the limit, all their stacks unwound from copies",
 		  processes__limited(in->processes, LIMIT_PROCESSES) +
 		  processes__limited(in->processes, LIMIT_MAPPINGS) },

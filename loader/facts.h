@@ -16,6 +16,7 @@ struct facts_input {
 	const struct collect *collect;
 	const struct launches *launches;	/* NULL: none recorded */
 	const struct processes *processes;
+	const struct files *files;
 	uint64_t mappings_lost;		/* records of new mappings that the kernel dropped */
 	uint64_t own_cpu_ns;		/* our CPU time while capturing */
 };

@@ -3,13 +3,10 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/stat.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <linux/types.h>
@@ -18,18 +15,33 @@
 #include "loader/base/array.h"
 #include "loader/base/log.h"
 #include "loader/base/table.h"
+#include "loader/mapped_file.h"
 #include "loader/roots.h"
 #include "unwind/file.h"
 
 #define FILES_MAX ((1u << FRAME_FILE_BITS) - 1)
+#define MOST_OPEN 65536u
+#define TRIES 8		/* times that a file is tried to be opened, by different processes perhaps */
+
+enum file_state {
+	FILE_OPEN,
+	FILE_CLOSED,		/* not needed so far */
+	FILE_FAILED,
+};
 
 struct file {
 	int fd;
+	uint8_t state;		/* enum file_state */
+	uint8_t tries;
+	bool data;		/* of memory, and no ELF file: code is written there as the program runs */
 	bool unwind_tried;
 	char *path;
 	struct unwind_file *unwind;
-	uint64_t device;	/* major << 32 | minor */
+	uint64_t device;	/* as /proc/PID/maps shows it: major << 32 | minor */
 	uint64_t inode;
+	struct file_id id;
+	uint64_t start, end;	/* a mapping that leads to it, */
+	pid_t tgid;		/* of this process */
 	uint32_t root;		/* of the process that mapped it first */
 	uint32_t next;		/* of the same hash; 0: none */
 };
@@ -39,6 +51,8 @@ struct files {
 	uint32_t nr;
 	size_t room;
 	struct table *by_inode;	/* hash of (device, inode) -> number of the first */
+	uint32_t nr_open, most_open;
+	uint64_t too_many;
 	struct roots *roots;
 	const void *vdso;
 	size_t vdso_size;
@@ -68,6 +82,7 @@ struct files *files__new(void)
 {
 	struct file vdso = { .fd = -1, .path = strdup("[vdso]") };
 	struct files *files = calloc(1, sizeof(*files));
+	struct rlimit limit = { .rlim_cur = 64 };
 
 	if (!files || !vdso.path)
 		goto fail;
@@ -75,6 +90,8 @@ struct files *files__new(void)
 	files->roots = roots__new();
 	if (!files->by_inode || !files->roots || files__add(files, &vdso))
 		goto fail;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	files->most_open = limit.rlim_cur / 2 < MOST_OPEN ? (uint32_t)limit.rlim_cur / 2 : MOST_OPEN;
 	files->vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
 	if (files->vdso)
 		files->vdso_size = vdso_size(files->vdso);
@@ -107,68 +124,147 @@ void files__free(struct files *files)
 	free(files);
 }
 
-/*
- * Opens a mapped file for reading, if it is a regular one: what a target maps may be a device,
- * whose open() does something. map_files needs CAP_CHECKPOINT_RESTORE; the path below the
- * target's root serves where that is missing, if it still is the same inode.
- */
-static int open_mapped(pid_t tgid, const struct maps_line *line)
+/* Of memory that no name leads to; programs that generate code keep it in such. */
+static bool is_memory(const struct maps_line *line)
 {
-	char path[4096 + 64], self[64];
-	struct stat st;
-	int handle, fd = -1;
-	bool by_path = false;
+	return !strncmp(line->path, "/memfd:", 7) || !strncmp(line->path, "/dev/zero", 9) ||
+	       !strncmp(line->path, "/SYSV", 5) || !strncmp(line->path, "/anon_hugepage", 14);
+}
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)tgid,
-		 line->start, line->end);
-	handle = open(path, O_PATH | O_CLOEXEC);
-	if (handle < 0 && line->path[0] == '/') {
-		snprintf(path, sizeof(path), "/proc/%d/root%s", (int)tgid, line->path);
-		handle = open(path, O_PATH | O_CLOEXEC);
-		by_path = true;
+static bool is_elf(int fd)
+{
+	char magic[SELFMAG];
+
+	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && !memcmp(magic, ELFMAG, SELFMAG);
+}
+
+/* Opens a new file, if there are descriptors to spare for what may never be needed. */
+static void file__open(struct files *files, struct file *file, pid_t tgid,
+		       const struct maps_line *line)
+{
+	uint32_t room = is_memory(line) ? files->most_open : files->most_open / 2;
+	int err;
+
+	file->state = FILE_CLOSED;
+	if (files->nr_open < room)
+		err = mapped_file__open(tgid, line, &file->id, &file->fd);
+	else
+		err = mapped_file__id(tgid, line, &file->id);
+	if (err) {
+		log_debug("can't open %s of process %d: %s", line->path, (int)tgid, strerror(-err));
+		file->state = FILE_FAILED;
+	} else if (file->fd >= 0) {
+		files->nr_open++;
+		file->state = FILE_OPEN;
+		file->data = is_memory(line) && !is_elf(file->fd);
 	}
-	if (handle < 0)
-		return -1;
-	if (!fstat(handle, &st) && S_ISREG(st.st_mode) && (!by_path || st.st_ino == line->inode)) {
-		snprintf(self, sizeof(self), "/proc/self/fd/%d", handle);
-		fd = open(self, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+}
+
+bool files__is(const struct files *files, uint32_t file, const struct maps_line *line)
+{
+	const struct file *f;
+
+	if (!file || file > files->nr)
+		return false;
+	f = &files->file[file];
+	return f->device == ((uint64_t)line->dev_major << 32 | line->dev_minor) &&
+	       f->inode == line->inode;
+}
+
+/*
+ * The file among those of the same device and inode; 0: none. Only disks have numbers that mean one file.
+ * *failed: one of this name that could not be opened.
+ */
+static uint32_t files__find(const struct files *files, uint32_t first, pid_t tgid,
+			    const struct maps_line *line, uint32_t *failed)
+{
+	bool exact = line->dev_major, known = false;
+	struct file_id id;
+	uint32_t i;
+
+	*failed = 0;
+	if (first && !exact)
+		known = !mapped_file__id(tgid, line, &id);
+	for (i = first; i; i = files->file[i].next) {
+		const struct file *f = &files->file[i];
+
+		if (!files__is(files, i, line))
+			continue;
+		if (f->state != FILE_FAILED &&
+		    (exact || (known ? file_id__equal(&f->id, &id) : !strcmp(f->path, line->path))))
+			return i;
+		if (f->state == FILE_FAILED && !strcmp(f->path, line->path))
+			*failed = i;
 	}
-	close(handle);
-	return fd;
+	return 0;
+}
+
+/* A process that lives can open it when that is needed; a name that was never used may be another by now. */
+static void file__met_again(struct file *f, pid_t tgid, const struct maps_line *line)
+{
+	char *path;
+
+	if (f->state != FILE_CLOSED)
+		return;
+	f->tgid = tgid;
+	f->start = line->start;
+	f->end = line->end;
+	path = strcmp(f->path, line->path) ? strdup(line->path) : NULL;
+	if (!path)
+		return;
+	free(f->path);
+	f->path = path;
+}
+
+static uint32_t files__register(struct files *files, struct file *file, uint64_t key)
+{
+	if (file->path && !files__add(files, file)) {
+		/* Should this fail it is met as a new one the next time. */
+		table__set(files->by_inode, key, files->nr);
+		return file->data ? 0 : files->nr;
+	}
+	if (file->fd >= 0) {
+		close(file->fd);
+		files->nr_open--;
+	}
+	free(file->path);
+	return 0;
 }
 
 uint32_t files__of_mapping(struct files *files, pid_t tgid, const struct maps_line *line)
 {
 	struct file file = {
+		.fd = -1,
 		.device = (uint64_t)line->dev_major << 32 | line->dev_minor,
 		.inode = line->inode,
+		.start = line->start,
+		.end = line->end,
+		.tgid = tgid,
 	};
 	uint64_t key, first = 0;
-	uint32_t i;
+	uint32_t i, failed;
 
 	if (!line->inode)
 		return strcmp(line->path, "[vdso]") ? 0 : FILES_VDSO;
 	key = hash__mix(hash__mix(file.device) ^ file.inode);
-	if (table__get(files->by_inode, key, &first))
-		for (i = (uint32_t)first; i; i = files->file[i].next)
-			if (files->file[i].device == file.device &&
-			    files->file[i].inode == file.inode)
-				return i;
-	file.fd = open_mapped(tgid, line);
-	if (file.fd < 0)
-		log_debug("can't open %s of process %d: %s", line->path, (int)tgid, strerror(errno));
+	if (!table__get(files->by_inode, key, &first))
+		first = 0;
+	i = files__find(files, (uint32_t)first, tgid, line, &failed);
+	if (i) {
+		file__met_again(&files->file[i], tgid, line);
+		return files->file[i].data ? 0 : i;
+	}
+	if (failed && files->file[failed].tries++ >= TRIES) {
+		files->file[failed].tries = TRIES;
+		return failed;
+	}
+	file__open(files, &file, tgid, line);
+	if (failed && file.state == FILE_FAILED)
+		return failed;
 	file.next = (uint32_t)first;
 	file.root = roots__of(files->roots, tgid);
 	file.path = strdup(line->path);
-	if (!file.path || files__add(files, &file)) {
-		free(file.path);
-		if (file.fd >= 0)
-			close(file.fd);
-		return 0;
-	}
-	if (table__set(files->by_inode, key, files->nr))
-		return 0;
-	return files->nr;
+	return files__register(files, &file, key);
 }
 
 uint32_t files__count(const struct files *files)
@@ -179,6 +275,50 @@ uint32_t files__count(const struct files *files)
 int files__fd(const struct files *files, uint32_t file)
 {
 	return file && file <= files->nr ? files->file[file].fd : -1;
+}
+
+int files__open(struct files *files, uint32_t file)
+{
+	struct file *f;
+	struct file_id id;
+	int err;
+
+	if (!file || file > files->nr)
+		return -1;
+	f = &files->file[file];
+	if (f->state != FILE_CLOSED || file == FILES_VDSO)
+		return f->fd;
+	const struct maps_line line = {
+		.start = f->start,
+		.end = f->end,
+		.inode = f->inode,
+		.dev_major = (uint32_t)(f->device >> 32),
+		.dev_minor = (uint32_t)f->device,
+		.path = f->path,
+	};
+	f->state = FILE_FAILED;
+	if (files->nr_open >= files->most_open) {
+		files->too_many++;
+		return -1;
+	}
+	err = mapped_file__open(f->tgid, &line, &id, &f->fd);
+	if (!err && !file_id__equal(&id, &f->id)) {
+		close(f->fd);
+		f->fd = -1;
+		err = -ESTALE;
+	}
+	if (err) {
+		log_debug("can't open %s: %s", f->path, strerror(-err));
+		return -1;
+	}
+	files->nr_open++;
+	f->state = FILE_OPEN;
+	return f->fd;
+}
+
+uint64_t files__too_many(const struct files *files)
+{
+	return files->too_many;
 }
 
 const char *files__path(const struct files *files, uint32_t file)
@@ -210,7 +350,7 @@ struct unwind_file *files__unwind(struct files *files, uint32_t file)
 		f->unwind_tried = true;
 		if (file == FILES_VDSO && files->vdso)
 			unwind_file__open_memory(&f->unwind, files->vdso, files->vdso_size);
-		else if (f->fd >= 0)
+		else if (files__open(files, file) >= 0)
 			unwind_file__open(&f->unwind, f->fd);
 	}
 	return f->unwind;

@@ -172,7 +172,22 @@ struct gather {
 	struct mapping *mappings;
 	uint32_t nr;
 	size_t room;
+	uint32_t at;		/* in the list from before */
 };
+
+/* Of the list from before, whose files need not be asked for their numbers again; 0: none. */
+static uint32_t known_file(struct gather *g, const struct maps_line *line)
+{
+	const struct process *p = g->p;
+
+	while (g->at < p->nr_mappings && p->mappings[g->at].start < line->start)
+		g->at++;
+	if (g->at == p->nr_mappings || p->mappings[g->at].start != line->start ||
+	    p->mappings[g->at].end != line->end || p->mappings[g->at].offset != line->offset ||
+	    !files__is(g->ps->files, p->mappings[g->at].file, line))
+		return 0;
+	return p->mappings[g->at].file;
+}
 
 static int gather_mapping(const struct maps_line *line, void *arg)
 {
@@ -189,7 +204,9 @@ static int gather_mapping(const struct maps_line *line, void *arg)
 	m->start = line->start;
 	m->end = line->end;
 	m->offset = line->offset;
-	m->file = files__of_mapping(g->ps->files, g->p->tgid, line);
+	m->file = known_file(g, line);
+	if (!m->file)
+		m->file = files__of_mapping(g->ps->files, g->p->tgid, line);
 	m->kind = m->file ? MAPPING_FILE :
 		  strcmp(line->path, "[uprobes-trampoline]") ? MAPPING_ANON : MAPPING_TRAMPOLINE;
 	return 0;

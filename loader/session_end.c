@@ -122,6 +122,7 @@ static int build_profile(struct session *s, struct symbols *symbols, struct prof
 		.collect = s->collect,
 		.launches = s->launches,
 		.processes = s->processes,
+		.files = s->files,
 		.mappings_lost = s->mappings_lost,
 		.own_cpu_ns = (s->stopped ? s->cpu_stopped : clock__ns(CLOCK_PROCESS_CPUTIME_ID)) -
 			      s->cpu_started,

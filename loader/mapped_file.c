@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/mapped_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SETTLED_S 2	/* a file that didn't change for so long was the same when it was mapped */
+
+/*
+ * Number and time of the file behind a descriptor. What the kernel knows of it is enough: asking the
+ * server of a network's file system could take for ever.
+ */
+static int stat_of(int fd, struct statx *st, struct file_id *id)
+{
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO | STATX_CTIME,
+		  st))
+		return -errno;
+	if (!S_ISREG(st->stx_mode))
+		return -EINVAL;
+	id->device = (uint64_t)st->stx_dev_major << 32 | st->stx_dev_minor;
+	id->inode = st->stx_ino;
+	return 0;
+}
+
+/* An O_PATH descriptor of `path` below `root`; nothing there leads out of it. */
+static int open_below(const char *root, const char *path)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
+
+	if (dir < 0)
+		return -errno;
+	fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+	if (fd < 0)
+		fd = -errno;
+	close(dir);
+	return fd;
+}
+
+/*
+ * Whether what a name leads to is what was mapped. The number of a file that is gone may be given to a new
+ * one, which can't have been there for long.
+ */
+static int check(int fd, const struct maps_line *line)
+{
+	struct timespec now;
+	struct statx st;
+	struct file_id id;
+	int err = stat_of(fd, &st, &id);
+
+	if (err)
+		return err;
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (id.inode != line->inode || st.stx_ctime.tv_sec > now.tv_sec - SETTLED_S)
+		return -ESTALE;
+	if (id.device == ((uint64_t)line->dev_major << 32 | line->dev_minor))
+		return 0;
+	/* These have one device for the file system and others for its parts. */
+	return line->dev_major || st.stx_dev_major ? -ESTALE : 0;
+}
+
+static int open_by_name(const char *root, const struct maps_line *line)
+{
+	int fd, err;
+
+	if (line->path[0] != '/')
+		return -ENOENT;
+	fd = open_below(root, line->path);
+	if (fd < 0)
+		return fd;
+	err = check(fd, line);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+/* An O_PATH descriptor: opening it has asked nobody anything. */
+static int open_handle(pid_t tgid, const struct maps_line *line)
+{
+	char path[96];
+	int fd, err;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)tgid,
+		 line->start, line->end);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	err = errno;
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)tgid);
+	fd = open_by_name(path, line);
+	if (fd < 0)
+		fd = open_by_name("/", line);	/* the process may be gone, or have moved its root */
+	return fd < 0 ? -err : fd;
+}
+
+int mapped_file__id(pid_t tgid, const struct maps_line *line, struct file_id *id)
+{
+	int handle = open_handle(tgid, line), err;
+	struct statx st;
+
+	if (handle < 0)
+		return handle;
+	err = stat_of(handle, &st, id);
+	close(handle);
+	return err;
+}
+
+int mapped_file__open(pid_t tgid, const struct maps_line *line, struct file_id *id, int *fd)
+{
+	int handle = open_handle(tgid, line), err;
+	struct statx st;
+	char self[64];
+
+	if (handle < 0)
+		return handle;
+	err = stat_of(handle, &st, id);
+	if (!err) {
+		snprintf(self, sizeof(self), "/proc/self/fd/%d", handle);
+		/* Without O_NONBLOCK it would wait for whoever holds a lease on the file. */
+		*fd = open(self, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+		err = *fd < 0 ? -errno : 0;
+	}
+	close(handle);
+	return err;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The file behind a mapping of another process. The mapping itself leads to it, by
+ * /proc/PID/map_files (proc(5); needs CAP_CHECKPOINT_RESTORE), whatever its name is by now and whatever
+ * the process's root is. Where that can't be had the name is tried, and believed if it still leads to the
+ * same inode.
+ */
+#ifndef LOADER_MAPPED_FILE_H
+#define LOADER_MAPPED_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "loader/maps.h"
+
+/*
+ * As stat(2) gives it. /proc/PID/maps has the device of the file system instead: subvolumes of a btrfs,
+ * or layers of an overlay, have different files of one number there.
+ */
+struct file_id {
+	uint64_t device;	/* major << 32 | minor */
+	uint64_t inode;
+};
+
+static inline bool file_id__equal(const struct file_id *a, const struct file_id *b)
+{
+	return a->device == b->device && a->inode == b->inode;
+}
+
+/*
+ * Of the line start, end, device, inode and path are used. What isn't a regular file is not opened,
+ * since open() of a device does something. mapped_file__open gives a descriptor for reading.
+ * 0 or negative errno: -ENOENT, -ESRCH: process or mapping are gone; -EINVAL: not a regular file;
+ * -ESTALE: another file has the name now.
+ */
+int mapped_file__id(pid_t tgid, const struct maps_line *line, struct file_id *id);
+int mapped_file__open(pid_t tgid, const struct maps_line *line, struct file_id *id, int *fd);
+
+#endif
