@@ -15,6 +15,7 @@
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "loader/exit_codes.h"
+#include "loader/progress.h"
 #include "loader/session_state.h"
 
 int session__fail(int err, char *why, const char *doing)
@@ -92,6 +93,7 @@ static void on_tick(struct session *s)
 		return;
 	sampling__rescan(s->sampling);
 	processes__sweep(s->processes);
+	progress__show(s->options, s->collect, s->probes, clock__now_ns() - s->started);
 }
 
 static void on_event(struct session *s, uint64_t what)
@@ -281,6 +283,7 @@ int session__run(const struct options *options)
 	};
 	int code = run(&s);
 
+	log__progress_end();
 	teardown(&s);
 	return code;
 }
