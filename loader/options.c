@@ -21,6 +21,7 @@ enum {
 	OPT_NO_CPU,
 	OPT_NO_GPU,
 	OPT_ANNOTATE,
+	OPT_NO_INLINES,
 	OPT_PER_THREAD,
 	OPT_JSON,
 	OPT_VERSION,
@@ -53,6 +54,8 @@ static const struct argp_option table[] = {
 	{ "per-thread", OPT_PER_THREAD, NULL, 0, "a frame for each thread under its process", 0 },
 	{ "annotate", OPT_ANNOTATE, NULL, 0, "mark frames: _[k] kernel, _[i] inlined, _[j] made at "
 	  "run time, _[G] GPU", 0 },
+	{ "no-inlines", OPT_NO_INLINES, NULL, 0, "do not read debug information for the functions "
+	  "that the compiler inlined", 0 },
 	{ "force", 'y', NULL, 0, "replace an existing FILE", 0 },
 	{ "quiet", 'q', NULL, 0, "no progress and no closing summary on stderr", 0 },
 	{ "verbose", 'v', NULL, 0, "more on stderr: what is probed, and what libbpf says", 0 },
@@ -255,6 +258,9 @@ static int read_option(struct reading *r, int key, const char *value)
 		return 0;
 	case OPT_ANNOTATE:
 		o->annotate = true;
+		return 0;
+	case OPT_NO_INLINES:
+		o->no_inlines = true;
 		return 0;
 	case OPT_PER_THREAD:
 		o->per_thread = true;

@@ -50,6 +50,7 @@ struct options {
 	bool no_cpu;
 	bool no_gpu;
 	bool annotate;
+	bool no_inlines;
 	bool per_thread;
 	bool force;
 	bool quiet;

@@ -18,6 +18,7 @@ struct mean {
 
 #define PULSE_ENTRIES 16
 #define MOST_NS 9007199254740992.0	/* 2^53: 104 days */
+#define MISSING_SHOWN 5
 #define OWN_MEAN 10		/* timed launches that make a path's own mean good enough */
 
 struct report {
@@ -26,7 +27,7 @@ struct report {
 	struct mean *mean;
 	struct profile *profile;
 	uint32_t *path;		/* frames of the stack in hand, outermost first */
-	size_t room;
+	size_t nr, room;
 };
 
 static enum profile_mark mark_of(uint32_t why)
@@ -61,20 +62,71 @@ static uint8_t unresolved_of(const struct report_input *in, const struct resolve
 	}
 }
 
-/* The model's frame of a word; false: the word stands for none. */
-static int frame_of(struct report *r, uint64_t word, uint32_t *id, bool *any)
+/* Room for `more` frames behind the path. */
+static int reserve(struct report *r, size_t more)
+{
+	size_t room = (r->nr + more) * 2;
+	uint32_t *grown;
+
+	if (r->nr + more <= r->room)
+		return 0;
+	grown = realloc(r->path, room * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	r->path = grown;
+	r->room = room;
+	return 0;
+}
+
+static int add_frame(struct report *r, const struct profile_frame *frame)
+{
+	int err = reserve(r, 1);
+
+	return err ? err : profile__frame(r->profile, frame, &r->path[r->nr++]);
+}
+
+static int add_mark(struct report *r, enum profile_mark mark, const char *module)
+{
+	int err = reserve(r, 1);
+
+	return err ? err : profile__mark(r->profile, mark, module, &r->path[r->nr++]);
+}
+
+/* Outermost first, as they stand behind the function that they are inlined in. */
+static int add_inlines(struct report *r, const struct resolved *res, uint8_t flags)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < res->nr_inlines && !err; i++) {
+		const struct resolved_inline *in = &res->inlines[i];
+		const struct profile_frame frame = {
+			.kind = PROFILE_NATIVE,
+			.flags = (uint8_t)(flags | PROFILE_INLINED),
+			.line = in->line,
+			.name = in->name,
+			.raw = in->symbol && strcmp(in->symbol, in->name) ? in->symbol : NULL,
+			.module = res->module,
+			.file = in->file,
+		};
+
+		err = add_frame(r, &frame);
+	}
+	return err;
+}
+
+/* The frames of a word: none, one, or a function and what is inlined in it. */
+static int add_word(struct report *r, uint64_t word)
 {
 	struct resolved res;
 	struct profile_frame frame = {};
+	int err;
 
-	*any = false;
 	if (FRAME_KIND(word) == FRAME_END && FRAME_END_WHY(word) == END_KERNEL_THREAD)
 		return 0;	/* its kernel stack is all there is */
-	*any = symbols__resolve(r->in->symbols, word, &res);
-	if (!*any)
+	if (!symbols__resolve(r->in->symbols, word, &res))
 		return 0;
 	if (FRAME_KIND(word) == FRAME_END)
-		return profile__mark(r->profile, mark_of(FRAME_END_WHY(word)), res.module, id);
+		return add_mark(r, mark_of(FRAME_END_WHY(word)), res.module);
 	frame.kind = FRAME_KIND(word) == FRAME_KERNEL ? PROFILE_KERNEL : PROFILE_NATIVE;
 	frame.flags = res.guess ? PROFILE_GUESS : 0;
 	frame.unresolved = unresolved_of(r->in, &res, word);
@@ -82,46 +134,30 @@ static int frame_of(struct report *r, uint64_t word, uint32_t *id, bool *any)
 	if (res.symbol && strcmp(res.symbol, res.name))
 		frame.raw = res.symbol;
 	frame.module = res.module;
-	return profile__frame(r->profile, &frame, id);
+	frame.file = res.file;
+	frame.line = res.line;
+	err = add_frame(r, &frame);
+	return err ? err : add_inlines(r, &res, frame.flags);
 }
 
 /* Appends a stack, outermost frame first; the words come leaf first. */
-static int append(struct report *r, uint32_t stack, bool cut_library, size_t *nr)
+static int append(struct report *r, uint32_t stack, bool cut_library)
 {
 	uint32_t words, i;
 	const uint64_t *word = stacks__words(r->in->stacks, stack, &words);
 	uint32_t first = 0;
-	bool any;
-	int err;
+	int err = 0;
 
-	if (*nr + words + 4 > r->room) {
-		size_t room = (*nr + words + 4) * 2;
-		uint32_t *grown = realloc(r->path, room * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		r->path = grown;
-		r->room = room;
-	}
 	while (cut_library && r->in->library_file && first < words &&
 	       FRAME_KIND(word[first]) == FRAME_FILE &&
 	       FRAME_FILE_ID(word[first]) == r->in->library_file)
 		first++;
-	for (i = words; i > first; i--) {
-		err = frame_of(r, word[i - 1], &r->path[*nr], &any);
-		if (err)
-			return err;
-		*nr += any;
-	}
-	return 0;
+	for (i = words; i > first && !err; i--)
+		err = add_word(r, word[i - 1]);
+	return err;
 }
 
-static int no_stack(struct report *r, size_t *nr)
-{
-	return profile__mark(r->profile, PROFILE_MARK_NO_STACK, NULL, &r->path[(*nr)++]);
-}
-
-static int gpu_frame(struct report *r, const struct tally_key *key, size_t *nr)
+static int gpu_frame(struct report *r, const struct tally_key *key)
 {
 	const char *raw = r->in->launches ? launches__name(r->in->launches, key->work) : "";
 	struct profile_frame frame = { .kind = PROFILE_GPU };
@@ -135,7 +171,7 @@ static int gpu_frame(struct report *r, const struct tally_key *key, size_t *nr)
 		if (strcmp(frame.name, raw))
 			frame.raw = raw;
 	}
-	return profile__frame(r->profile, &frame, &r->path[(*nr)++]);
+	return add_frame(r, &frame);
 }
 
 static uint64_t mean_key(const struct tally_key *key)
@@ -217,27 +253,42 @@ static int add_entry(struct report *r, const struct tally_value *v)
 		.stream = v->key.device < 0 ? 0 : v->key.stream,
 	};
 	uint32_t node, label, root;
-	size_t nr = 0;
 	int err;
 
 	if (p->ours)
 		return 0;
-	err = append(r, v->key.user, launch, &nr);
+	r->nr = 0;
+	err = append(r, v->key.user, launch);
 	if (!err && v->key.user == STACKS_NONE)
-		err = no_stack(r, &nr);
+		err = add_mark(r, PROFILE_MARK_NO_STACK, NULL);
 	if (!err && v->key.kernel != STACKS_NONE)
-		err = append(r, v->key.kernel, false, &nr);
+		err = append(r, v->key.kernel, false);
 	if (!err && launch)
-		err = gpu_frame(r, &v->key, &nr);
+		err = gpu_frame(r, &v->key);
 	if (!err)
 		err = profile__process(r->profile, labels.pid, p->comm, &root);
 	if (!err)
 		err = profile__node(r->profile, PROFILE_ROOT, root, &node);
 	if (!err)
-		err = profile__path(r->profile, node, r->path, nr, &node);
+		err = profile__path(r->profile, node, r->path, r->nr, &node);
 	if (!err)
 		err = profile__labels(r->profile, &labels, &label);
 	return err ? err : add_values(r, v, node, label);
+}
+
+/* What inlined frames are missing must not be taken for code without any. */
+static int note_missing(const struct report_input *in, struct profile *p)
+{
+	const char *name, *why;
+	size_t pos = 0, nr = 0;
+	int err = 0;
+
+	while (!err && symbols__next_missing(in->symbols, &pos, &name, &why))
+		if (nr++ < MISSING_SHOWN)
+			err = profile__note(p, "%s: inlined functions are not all shown: %s", name, why);
+	if (!err && nr > MISSING_SHOWN)
+		err = profile__note(p, "the same holds of %zu more files", nr - MISSING_SHOWN);
+	return err;
 }
 
 int report__build(const struct report_input *in, struct profile *p)
@@ -251,6 +302,8 @@ int report__build(const struct report_input *in, struct profile *p)
 	for (i = 0; i < tally__count(in->tally) && !err; i++)
 		err = in->pulse && i % PULSE_ENTRIES == 0 && in->pulse(in->ctx) ? -ECANCELED :
 		      add_entry(&r, tally__at(in->tally, i));
+	if (!err)
+		err = note_missing(in, p);
 	free(r.path);
 	free(r.mean);
 	table__free(r.means);

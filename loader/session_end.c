@@ -128,8 +128,10 @@ static int build_profile(struct session *s, struct symbols *symbols, struct prof
 			      s->cpu_started,
 	};
 	struct profile_run *run = profile__run(p);
-	int err = add_files(s, symbols);
+	int err = s->options->no_inlines ? 0 : symbols__use_lines(symbols, pulse, s);
 
+	if (!err)
+		err = add_files(s, symbols);
 	if (!err)
 		err = report__build(&in, p);
 	if (!err)

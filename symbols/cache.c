@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bpf/gpucollect.h"
+#include "loader/base/array.h"
 #include "loader/base/clock.h"
 #include "loader/base/log.h"
 #include "loader/base/table.h"
@@ -29,6 +30,8 @@ struct symbols {
 	struct table *readable;		/* interned mangled name -> interned readable one */
 	struct resolved *known;
 	size_t nr_known, size_known;
+	struct resolved_inline **inlines;	/* all that the known ones point to */
+	size_t nr_inlines, size_inlines;
 	char *kernel_path;
 	struct kernel_symbols *kernel;
 	uint64_t kernel_read;		/* when; 0: not yet */
@@ -74,6 +77,9 @@ void symbols__free(struct symbols *s)
 		return;
 	modules__free(s->modules);
 	free(s->known);
+	for (size_t i = 0; i < s->nr_inlines; i++)
+		free(s->inlines[i]);
+	free(s->inlines);
 	free(s->kernel_path);
 	kernel_symbols__free(s->kernel);
 	table__free(s->by_word);
@@ -103,6 +109,17 @@ int symbols__add_image(struct symbols *s, uint32_t file, const void *image, size
 int symbols__set_place(struct symbols *s, uint32_t file, int root, const char *path)
 {
 	return modules__set_place(s->modules, file, root, path);
+}
+
+int symbols__use_lines(struct symbols *s, bool (*pulse)(void *ctx), void *ctx)
+{
+	return modules__use_lines(s->modules, pulse, ctx);
+}
+
+bool symbols__next_missing(const struct symbols *s, size_t *pos, const char **name,
+			   const char **why)
+{
+	return modules__next_missing(s->modules, pos, name, why);
 }
 
 size_t symbols__nr_opened(const struct symbols *s)
@@ -158,6 +175,44 @@ static const char *intern_text(struct symbols *s, const char *fmt, ...)
 
 /* --- words ---------------------------------------------------------------------------------- */
 
+static void add_inlines(struct symbols *s, const struct lines_frame *frames, size_t nr,
+			struct resolved *r)
+{
+	struct resolved_inline *list = calloc(nr, sizeof(*list));
+
+	if (!list || array__reserve((void **)&s->inlines, &s->size_inlines, s->nr_inlines,
+				    sizeof(*s->inlines))) {
+		free(list);
+		return;
+	}
+	for (size_t i = 0; i < nr; i++) {
+		const char *name = frames[i].name && frames[i].name[0] ? intern(s, frames[i].name) : NULL;
+
+		list[i] = (struct resolved_inline){
+			.name = name ? readable(s, name) : unknown,
+			.symbol = name,
+			.file = frames[i].file ? intern(s, frames[i].file) : NULL,
+			.line = frames[i].line,
+		};
+	}
+	s->inlines[s->nr_inlines++] = list;
+	r->inlines = list;
+	r->nr_inlines = (uint32_t)nr;
+}
+
+static void resolve_lines(struct symbols *s, struct lines *lines, struct resolved *r)
+{
+	const struct lines_frame *frames;
+	size_t nr = lines__find(lines, r->address, &frames);
+
+	if (!nr)
+		return;
+	r->file = frames[0].file ? intern(s, frames[0].file) : NULL;
+	r->line = frames[0].line;
+	if (nr > 1)
+		add_inlines(s, frames + 1, nr - 1, r);
+}
+
 static void resolve_file(struct symbols *s, uint64_t word, struct resolved *r)
 {
 	const struct module *m = modules__find(s->modules, FRAME_FILE_ID(word));
@@ -170,8 +225,8 @@ static void resolve_file(struct symbols *s, uint64_t word, struct resolved *r)
 	if (!m)
 		return;
 	r->module = m->name;
-	if (m->file)
-		symbol_file__address(m->file, offset, &r->address);
+	if (m->file && symbol_file__address(m->file, offset, &r->address) && m->lines)
+		resolve_lines(s, m->lines, r);
 	if (m->file && !symbol_file__find(m->file, offset, &symbol))
 		r->symbol = intern(s, symbol.name);
 	if (r->symbol) {

@@ -31,6 +31,14 @@ enum resolved_kind {
 	RESOLVED_MARK = 3,	/* how the stack ended: not a function */
 };
 
+/* A call that the compiler inlined. */
+struct resolved_inline {
+	const char *name;	/* as struct resolved */
+	const char *symbol;
+	const char *file;	/* where in it the frame is: source file, NULL: not known */
+	uint32_t line;		/* 0: not known */
+};
+
 /* All strings live as long as the struct symbols; equal names are the same pointer. */
 struct resolved {
 	const char *name;	/* to show; never NULL, never empty */
@@ -40,6 +48,10 @@ struct resolved {
 	uint64_t address;	/* link-time address; of kernel and anonymous code as it is */
 	enum resolved_kind kind;
 	bool guess;		/* found by the frame pointer, not by unwind information */
+	const char *file;	/* source file of the function's own line, NULL: not known */
+	uint32_t line;		/* 0: not known */
+	uint32_t nr_inlines;
+	const struct resolved_inline *inlines;	/* inlined in the function there, outermost first */
 };
 
 struct symbols *symbols__new(void);		/* NULL: out of memory */
@@ -62,6 +74,14 @@ int symbols__add_image(struct symbols *s, uint32_t file, const void *image, size
  * in ours. Without it, in ours alone. 0, -ENOENT (no such id), -ENOMEM.
  */
 int symbols__set_place(struct symbols *s, uint32_t file, int root, const char *path);
+/*
+ * Lines and inlined calls are looked up, too, where debug information is at hand (lines.h): called
+ * before the first look-up. `pulse` is called while that takes time; true gives up. 0 or -ENOMEM.
+ */
+int symbols__use_lines(struct symbols *s, bool (*pulse)(void *ctx), void *ctx);
+/* Files, by *pos from 0 on, whose lines aren't whole: name and why; false: no more. */
+bool symbols__next_missing(const struct symbols *s, size_t *pos, const char **name,
+			   const char **why);
 /* Files that were read so far; copies of one build, of the same owner, are one. */
 size_t symbols__nr_opened(const struct symbols *s);
 

@@ -21,7 +21,8 @@ struct symbol_file {
 	struct elf_image image;
 	struct separate separate;
 	struct elf_image other;		/* that has the .symtab if `image` doesn't */
-	int other_fd;			/* ours; -1: none, or it is in memory */
+	int other_fd;			/* the debug file, ours; -1: none */
+	bool other_has_info;
 	const struct elf_image *of[NR_TABLES];
 	struct symbol_table tables[NR_TABLES];
 	struct elf_ranges code;
@@ -83,6 +84,7 @@ const struct separate *symbol_file__separate(const struct symbol_file *f)
 
 int symbol_file__add_debug(struct symbol_file *f, int fd)
 {
+	struct separate other;
 	int err;
 
 	if (f->located || f->other_fd >= 0)
@@ -95,7 +97,15 @@ int symbol_file__add_debug(struct symbol_file *f, int fd)
 	if (err)
 		return err;
 	f->other_fd = fd;
+	f->other_has_info = !separate__read(&f->other, &other) && other.has_debug_info;
 	return 0;
+}
+
+int symbol_file__debug_info(const struct symbol_file *f)
+{
+	if (f->separate.has_debug_info)
+		return f->image.fd;
+	return f->other_has_info ? f->other_fd : -1;
 }
 
 static void add_code(struct elf_ranges *code, uint64_t start, uint64_t size)

@@ -16,6 +16,8 @@
 /* What was read of a file, for all modules that are copies of it. */
 struct opened {
 	struct symbol_file *file;
+	struct lines *lines;
+	const char *name;	/* of the module that it was opened for */
 	uint64_t size;
 	uid_t owner;
 	bool complete;		/* has all names that may be had */
@@ -30,6 +32,7 @@ struct entry {
 
 struct modules {
 	struct name_set *names;
+	struct lines_pool *lines;	/* NULL: none wanted */
 	struct table *by_file;		/* file id -> index in entries */
 	struct table *by_build_id;	/* hash of build id, size, owner -> index in opened */
 	struct entry *entries;
@@ -56,8 +59,11 @@ void modules__free(struct modules *m)
 {
 	if (!m)
 		return;
-	for (size_t i = 0; i < m->nr_opened; i++)
+	for (size_t i = 0; i < m->nr_opened; i++) {
+		lines__free(m->opened[i].lines);
 		symbol_file__free(m->opened[i].file);
+	}
+	lines_pool__free(m->lines);
 	for (size_t i = 0; i < m->nr_entries; i++)
 		free(m->entries[i].path);
 	free(m->opened);
@@ -146,6 +152,15 @@ int modules__set_place(struct modules *m, uint32_t file, int root, const char *p
 	return 0;
 }
 
+int modules__use_lines(struct modules *m, bool (*pulse)(void *ctx), void *ctx)
+{
+	m->lines = m->lines ?: lines_pool__new();
+	if (!m->lines)
+		return -ENOMEM;
+	lines_pool__set_pulse(m->lines, pulse, ctx);
+	return 0;
+}
+
 /* Whether a debug file was found. */
 static bool add_debug(const struct entry *e, struct symbol_file *file)
 {
@@ -181,25 +196,44 @@ static struct opened *find_copy(struct modules *m, const struct opened *o)
 	       build_id__equal(&symbol_file__separate(other->file)->id, id) ? other : NULL;
 }
 
+/* Whether the file has all that is wanted, with its debug file if need be. */
+static bool complete(const struct modules *m, const struct entry *e, struct symbol_file *file)
+{
+	const struct separate *has = symbol_file__separate(file);
+
+	return (has->has_symtab && (has->has_debug_info || !m->lines)) || add_debug(e, file);
+}
+
+static void use(struct entry *e, const struct opened *o)
+{
+	e->module.file = o->file;
+	e->module.lines = o->lines;
+}
+
 /* One copy may lie where its debug file is found, and the one before it elsewhere. */
-static struct symbol_file *take(struct modules *m, struct entry *e, struct opened *o)
+static void take(struct modules *m, struct entry *e, struct opened *o)
 {
 	struct opened *copy = find_copy(m, o);
 
 	if (!copy || !copy->complete)
-		o->complete = symbol_file__separate(o->file)->has_symtab | add_debug(e, o->file);
+		o->complete = complete(m, e, o->file);
 	if (copy && (copy->complete || !o->complete)) {
 		symbol_file__free(o->file);
-		return copy->file;
+		use(e, copy);
+		return;
 	}
+	if (m->lines && symbol_file__debug_info(o->file) >= 0)
+		o->lines = lines__new(m->lines, symbol_file__debug_info(o->file));
+	o->name = e->module.name;
 	if (keep(m, o)) {
+		lines__free(o->lines);
 		symbol_file__free(o->file);
-		return NULL;
+		return;
 	}
 	/* Failing to remember costs time only. */
 	if (symbol_file__separate(o->file)->id.len)
 		table__set(m->by_build_id, key_of(o), m->nr_opened - 1);
-	return o->file;
+	use(e, o);
 }
 
 static void open_entry(struct modules *m, struct entry *e)
@@ -211,7 +245,7 @@ static void open_entry(struct modules *m, struct entry *e)
 	if (o.file && !fstat(e->fd, &st)) {
 		o.size = (uint64_t)st.st_size;
 		o.owner = st.st_uid;
-		e->module.file = take(m, e, &o);
+		take(m, e, &o);
 	} else {
 		log_debug("no symbols of %s: %s", e->module.name, strerror(errno));
 		symbol_file__free(o.file);
@@ -233,4 +267,18 @@ const struct module *modules__find(struct modules *m, uint32_t file)
 size_t modules__nr_opened(const struct modules *m)
 {
 	return m->nr_opened;
+}
+
+bool modules__next_missing(const struct modules *m, size_t *pos, const char **name,
+			   const char **why)
+{
+	while (*pos < m->nr_opened) {
+		const struct opened *o = &m->opened[(*pos)++];
+
+		*why = o->lines ? lines__missing(o->lines) : NULL;
+		*name = o->name;
+		if (*why)
+			return true;
+	}
+	return false;
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "symbols/file.h"
+#include "symbols/lines.h"
 #include "symbols/names.h"
 
 struct modules;
@@ -19,6 +20,7 @@ struct modules;
 struct module {
 	const char *name;		/* file name without directories */
 	struct symbol_file *file;	/* NULL: can't be read */
+	struct lines *lines;		/* NULL: no debug information, or not wanted */
 };
 
 struct modules *modules__new(struct name_set *names);	/* NULL: out of memory */
@@ -30,8 +32,15 @@ int modules__add_image(struct modules *m, uint32_t file, const void *image, size
 		       const char *path);
 int modules__set_place(struct modules *m, uint32_t file, int root, const char *path);
 
+/* From now on files that are opened have lines. 0 or -ENOMEM. */
+int modules__use_lines(struct modules *m, bool (*pulse)(void *ctx), void *ctx);
+
 /* NULL: there is none of this number. Valid until the next call. */
 const struct module *modules__find(struct modules *m, uint32_t file);
 size_t modules__nr_opened(const struct modules *m);	/* different files that were read */
+
+/* Files, by *pos from 0 on, whose lines aren't whole: name and why; false: no more. */
+bool modules__next_missing(const struct modules *m, size_t *pos, const char **name,
+			   const char **why);
 
 #endif
