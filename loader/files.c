@@ -143,13 +143,17 @@ static void file__open(struct files *files, struct file *file, pid_t tgid,
 		       const struct maps_line *line)
 {
 	uint32_t room = is_memory(line) ? files->most_open : files->most_open / 2;
+	struct mapped_file found = { .fd = -1 };
 	int err;
 
 	file->state = FILE_CLOSED;
 	if (files->nr_open < room)
-		err = mapped_file__open(tgid, line, &file->id, &file->fd);
+		err = mapped_file__open(tgid, line, &found);
 	else
-		err = mapped_file__id(tgid, line, &file->id);
+		err = mapped_file__stat(tgid, line, &found);
+	file->id = found.id;
+	file->fd = found.fd;
+	file->path = mapped_file__name(tgid, line, found.unlinked);
 	if (err) {
 		log_debug("can't open %s of process %d: %s", line->path, (int)tgid, strerror(-err));
 		file->state = FILE_FAILED;
@@ -179,19 +183,19 @@ static uint32_t files__find(const struct files *files, uint32_t first, pid_t tgi
 			    const struct maps_line *line, uint32_t *failed)
 {
 	bool exact = line->dev_major, known = false;
-	struct file_id id;
+	struct mapped_file found;
 	uint32_t i;
 
 	*failed = 0;
 	if (first && !exact)
-		known = !mapped_file__id(tgid, line, &id);
+		known = !mapped_file__stat(tgid, line, &found);
 	for (i = first; i; i = files->file[i].next) {
 		const struct file *f = &files->file[i];
 
 		if (!files__is(files, i, line))
 			continue;
 		if (f->state != FILE_FAILED &&
-		    (exact || (known ? file_id__equal(&f->id, &id) : !strcmp(f->path, line->path))))
+		    (exact || (known ? file_id__equal(&f->id, &found.id) : !strcmp(f->path, line->path))))
 			return i;
 		if (f->state == FILE_FAILED && !strcmp(f->path, line->path))
 			*failed = i;
@@ -209,7 +213,7 @@ static void file__met_again(struct file *f, pid_t tgid, const struct maps_line *
 	f->tgid = tgid;
 	f->start = line->start;
 	f->end = line->end;
-	path = strcmp(f->path, line->path) ? strdup(line->path) : NULL;
+	path = strcmp(f->path, line->path) ? mapped_file__name(tgid, line, false) : NULL;
 	if (!path)
 		return;
 	free(f->path);
@@ -259,11 +263,12 @@ uint32_t files__of_mapping(struct files *files, pid_t tgid, const struct maps_li
 		return failed;
 	}
 	file__open(files, &file, tgid, line);
-	if (failed && file.state == FILE_FAILED)
+	if (failed && file.state == FILE_FAILED) {
+		free(file.path);
 		return failed;
+	}
 	file.next = (uint32_t)first;
 	file.root = roots__of(files->roots, tgid);
-	file.path = strdup(line->path);
 	return files__register(files, &file, key);
 }
 
@@ -279,8 +284,8 @@ int files__fd(const struct files *files, uint32_t file)
 
 int files__open(struct files *files, uint32_t file)
 {
+	struct mapped_file found;
 	struct file *f;
-	struct file_id id;
 	int err;
 
 	if (!file || file > files->nr)
@@ -301,10 +306,9 @@ int files__open(struct files *files, uint32_t file)
 		files->too_many++;
 		return -1;
 	}
-	err = mapped_file__open(f->tgid, &line, &id, &f->fd);
-	if (!err && !file_id__equal(&id, &f->id)) {
-		close(f->fd);
-		f->fd = -1;
+	err = mapped_file__open(f->tgid, &line, &found);
+	if (!err && !file_id__equal(&found.id, &f->id)) {
+		close(found.fd);
 		err = -ESTALE;
 	}
 	if (err) {
@@ -312,6 +316,7 @@ int files__open(struct files *files, uint32_t file)
 		return -1;
 	}
 	files->nr_open++;
+	f->fd = found.fd;
 	f->state = FILE_OPEN;
 	return f->fd;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,18 +16,21 @@
 #define SETTLED_S 2	/* a file that didn't change for so long was the same when it was mapped */
 
 /*
- * Number and time of the file behind a descriptor. What the kernel knows of it is enough: asking the
- * server of a network's file system could take for ever.
+ * What the kernel knows of the file behind a descriptor is enough: asking the server of a network's file
+ * system could take for ever.
  */
-static int stat_of(int fd, struct statx *st, struct file_id *id)
+static int stat_of(int fd, struct statx *st, struct mapped_file *out)
 {
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO | STATX_CTIME,
-		  st))
+	const unsigned int mask = STATX_TYPE | STATX_INO | STATX_NLINK | STATX_CTIME;
+
+	out->fd = -1;
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, mask, st))
 		return -errno;
 	if (!S_ISREG(st->stx_mode))
 		return -EINVAL;
-	id->device = (uint64_t)st->stx_dev_major << 32 | st->stx_dev_minor;
-	id->inode = st->stx_ino;
+	out->id.device = (uint64_t)st->stx_dev_major << 32 | st->stx_dev_minor;
+	out->id.inode = st->stx_ino;
+	out->unlinked = !st->stx_nlink;
 	return 0;
 }
 
@@ -56,15 +60,15 @@ static int check(int fd, const struct maps_line *line)
 {
 	struct timespec now;
 	struct statx st;
-	struct file_id id;
-	int err = stat_of(fd, &st, &id);
+	struct mapped_file found;
+	int err = stat_of(fd, &st, &found);
 
 	if (err)
 		return err;
 	clock_gettime(CLOCK_REALTIME, &now);
-	if (id.inode != line->inode || st.stx_ctime.tv_sec > now.tv_sec - SETTLED_S)
+	if (found.id.inode != line->inode || st.stx_ctime.tv_sec > now.tv_sec - SETTLED_S)
 		return -ESTALE;
-	if (id.device == ((uint64_t)line->dev_major << 32 | line->dev_minor))
+	if (found.id.device == ((uint64_t)line->dev_major << 32 | line->dev_minor))
 		return 0;
 	/* These have one device for the file system and others for its parts. */
 	return line->dev_major || st.stx_dev_major ? -ESTALE : 0;
@@ -86,14 +90,18 @@ static int open_by_name(const char *root, const struct maps_line *line)
 	return err;
 }
 
+static void link_of(char *to, size_t size, pid_t tgid, const struct maps_line *line)
+{
+	snprintf(to, size, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)tgid, line->start, line->end);
+}
+
 /* An O_PATH descriptor: opening it has asked nobody anything. */
 static int open_handle(pid_t tgid, const struct maps_line *line)
 {
 	char path[96];
 	int fd, err;
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)tgid,
-		 line->start, line->end);
+	link_of(path, sizeof(path), tgid, line);
 	fd = open(path, O_PATH | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
@@ -105,19 +113,19 @@ static int open_handle(pid_t tgid, const struct maps_line *line)
 	return fd < 0 ? -err : fd;
 }
 
-int mapped_file__id(pid_t tgid, const struct maps_line *line, struct file_id *id)
+int mapped_file__stat(pid_t tgid, const struct maps_line *line, struct mapped_file *out)
 {
 	int handle = open_handle(tgid, line), err;
 	struct statx st;
 
 	if (handle < 0)
 		return handle;
-	err = stat_of(handle, &st, id);
+	err = stat_of(handle, &st, out);
 	close(handle);
 	return err;
 }
 
-int mapped_file__open(pid_t tgid, const struct maps_line *line, struct file_id *id, int *fd)
+int mapped_file__open(pid_t tgid, const struct maps_line *line, struct mapped_file *out)
 {
 	int handle = open_handle(tgid, line), err;
 	struct statx st;
@@ -125,13 +133,35 @@ int mapped_file__open(pid_t tgid, const struct maps_line *line, struct file_id *
 
 	if (handle < 0)
 		return handle;
-	err = stat_of(handle, &st, id);
+	err = stat_of(handle, &st, out);
 	if (!err) {
 		snprintf(self, sizeof(self), "/proc/self/fd/%d", handle);
 		/* Without O_NONBLOCK it would wait for whoever holds a lease on the file. */
-		*fd = open(self, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-		err = *fd < 0 ? -errno : 0;
+		out->fd = open(self, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+		err = out->fd < 0 ? -errno : 0;
 	}
 	close(handle);
 	return err;
+}
+
+char *mapped_file__name(pid_t tgid, const struct maps_line *line, bool unlinked)
+{
+	static const char suffix[] = " (deleted)";
+	char link[96], path[PATH_MAX + sizeof(suffix)];
+	const char *name = line->path;
+	size_t len;
+	ssize_t n;
+
+	if (strchr(name, '\n')) {
+		link_of(link, sizeof(link), tgid, line);
+		n = readlink(link, path, sizeof(path) - 1);
+		if (n > 0) {
+			path[n] = '\0';
+			name = path;
+		}
+	}
+	len = strlen(name);
+	if (unlinked && len > sizeof(suffix) && !strcmp(name + len + 1 - sizeof(suffix), suffix))
+		len -= sizeof(suffix) - 1;
+	return strndup(name, len);
 }

@@ -28,13 +28,24 @@ static inline bool file_id__equal(const struct file_id *a, const struct file_id 
 	return a->device == b->device && a->inode == b->inode;
 }
 
+struct mapped_file {
+	struct file_id id;
+	bool unlinked;		/* the name in the line ends with " (deleted)", which is none of its own */
+	int fd;			/* for reading; -1 from mapped_file__stat */
+};
+
 /*
  * Of the line start, end, device, inode and path are used. What isn't a regular file is not opened,
- * since open() of a device does something. mapped_file__open gives a descriptor for reading.
- * 0 or negative errno: -ENOENT, -ESRCH: process or mapping are gone; -EINVAL: not a regular file;
- * -ESTALE: another file has the name now.
+ * since open() of a device does something. 0 or negative errno: -ENOENT, -ESRCH: process or mapping are
+ * gone; -EINVAL: not a regular file; -ESTALE: another file has the name now.
  */
-int mapped_file__id(pid_t tgid, const struct maps_line *line, struct file_id *id);
-int mapped_file__open(pid_t tgid, const struct maps_line *line, struct file_id *id, int *fd);
+int mapped_file__stat(pid_t tgid, const struct maps_line *line, struct mapped_file *out);
+int mapped_file__open(pid_t tgid, const struct maps_line *line, struct mapped_file *out);
+
+/*
+ * The file's name, malloc'd: as in the line, but for what can't be told there. A newline is written as
+ * \012, and so is a name with these four characters; NULL: out of memory.
+ */
+char *mapped_file__name(pid_t tgid, const struct maps_line *line, bool unlinked);
 
 #endif

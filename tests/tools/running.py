@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Targets that run already, wherever they live, and gpucollect attached to them; for the system tests.
+
+A test that mounts calls own_mounts() first: what it mounts is gone with it, however it ends.
+"""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import folded
+
+FREQUENCY = 499
+FEW = 20
+
+
+def own_mounts():
+    """Goes on in a mount namespace of its own; the test is skipped where there is none to be had."""
+    if os.geteuid():
+        skip("needs root")
+    if os.environ.get("OWN_MOUNTS"):
+        return
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode:
+        skip("no mount namespaces here")
+    os.environ["OWN_MOUNTS"] = "1"
+    os.execvp("unshare", ["unshare", "-m", "--propagation", "private", sys.executable, *sys.argv])
+
+
+def skip(why):
+    print("skipped: " + why)
+    sys.exit(folded.SKIP)
+
+
+def sh(script, **variables):
+    """Runs a piece of shell in TEST_TMP; its status is 0, or the test ends."""
+    r = subprocess.run(["sh", "-ec", script], cwd=folded.TMP, env=dict(os.environ, **variables),
+                       stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if r.returncode:
+        print(f"{script}\nended with {r.returncode}:\n{r.stdout}{r.stderr}")
+        sys.exit(1)
+    return r.stdout
+
+
+def can(script):
+    return not subprocess.run(["sh", "-ec", script], cwd=folded.TMP, capture_output=True,
+                              stdin=subprocess.DEVNULL).returncode
+
+
+def wait_for(condition, what, secs=60):
+    deadline = time.monotonic() + secs
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    print(f"waited {secs} s in vain: {what}")
+    sys.exit(1)
+
+
+class Target:
+    """A command whose last process is the one to attach to: `pid` as this test sees it."""
+    all = []
+
+    def __init__(self, *argv, works=True, **env):
+        self.name = f"{os.getpid()}-{len(Target.all)}"
+        self.process = subprocess.Popen(argv, cwd=folded.TMP, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                        errors="replace", start_new_session=True,
+                                        env=dict({"SECS": "120"}, **os.environ, TARGET=self.name,
+                                                 **env))
+        Target.all.append(self)
+        # A wrapper sleeps; what is wanted burns CPU time.
+        self.pid = wait_for(self.busy, f"{argv} works") if works else self.process.pid
+
+    def members(self):
+        """All processes of the command: they have inherited its mark."""
+        mark = f"\0TARGET={self.name}\0".encode()
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit():
+                continue
+            try:
+                with open(f"/proc/{entry}/environ", "rb") as f:
+                    if mark in b"\0" + f.read():
+                        yield int(entry)
+            except OSError:
+                continue
+
+    def busy(self):
+        for pid in self.members():
+            try:
+                with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+                    fields = f.read().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            if fields[0] != "Z" and int(fields[11]) >= 10:	# utime, in ticks: a tenth of a second
+                return pid
+        return None
+
+    def end(self):
+        for pid in [*self.members(), self.process.pid]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        return self.process.communicate(timeout=30)[0]
+
+
+def end_all():
+    for target in Target.all:
+        if target.process.returncode is None:
+            target.end()
+    Target.all.clear()
+
+
+def capture(*options, within=(), name="running.folded", secs="1"):
+    """gpucollect for a second, perhaps started by another command."""
+    path = os.path.join(folded.TMP, name)
+    if os.path.exists(path):
+        os.remove(path)
+    argv = [*within, *folded.command(*options, "-d", secs, frequency=FREQUENCY, path=path)]
+    r = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                       errors="replace", timeout=200)
+    folded.skip_without_bpf(r.returncode, r.stderr)
+    return folded.Recording(r.returncode, r.stdout, r.stderr, path, FREQUENCY)
+
+
+def nearly_all(check, what, rec, pid, *names, least=0.99):
+    """The process has samples, and all but a few of its stacks hold these frames and reach their root."""
+    mine = [s for s in rec.settled() if s.pid == pid]
+    n = sum(s.weight for s in mine)
+    good = sum(s.weight for s in mine if folded.holds(s, *names) and not folded.is_cut(s))
+    if not check(n >= FEW and good >= least * n, f"{what}: {';'.join(names)} in {good} of {n}",
+                 f"status {rec.status}: {rec.err}"):
+        folded.show(mine)
+
+
+def copy(program, to):
+    os.makedirs(os.path.dirname(os.path.join(folded.TMP, to)) or ".", exist_ok=True)
+    shutil.copy2(os.path.join(folded.CASES, program), os.path.join(folded.TMP, to))
+    return os.path.join(folded.TMP, to)
