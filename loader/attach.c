@@ -135,12 +135,17 @@ int attach__before(struct attach *a)
 
 	if (!o->all && !(o->command && !a->config.library))
 		return 0;
-	paths = driver__candidates();
+	paths = driver__candidates(a->config.library_path);
 	if (!paths)
 		return -ENOMEM;
 	for (i = 0; paths[i]; i++) {
-		int fd = open(paths[i], O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+		struct caller_saved saved;
+		int fd;
 
+		if (caller__enter(a->config.caller, &saved))
+			continue;
+		fd = open(paths[i], O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+		caller__leave(&saved);
 		if (fd < 0)
 			continue;
 		attach_driver(a, fd, paths[i], -1);
@@ -148,14 +153,6 @@ int attach__before(struct attach *a)
 	}
 	driver__free_candidates(paths);
 	return 0;
-}
-
-/* "libcuda.so", "libcuda.so.1", "libcuda.so.580.159.04"; not libcudart. */
-static bool is_driver(const char *path)
-{
-	const char *base = strrchr(path, '/');
-
-	return !strncmp(base ? base + 1 : path, "libcuda.so", 10);
 }
 
 static void attach_mapped(struct attach *a, const struct process *p, pid_t tgid)
@@ -166,7 +163,7 @@ static void attach_mapped(struct attach *a, const struct process *p, pid_t tgid)
 		uint32_t file = p->mappings[i].file;
 		const char *path = file ? files__path(a->config.files, file) : "";
 
-		if (is_driver(path) && files__open(a->config.files, file) >= 0)
+		if (driver__is_named(path) && files__open(a->config.files, file) >= 0)
 			attach_driver(a, files__fd(a->config.files, file), path, tgid);
 	}
 }
@@ -182,7 +179,7 @@ static bool maps_driver(const struct attach *a, const struct process *p)
 	uint32_t i;
 
 	for (i = 0; i < p->nr_mappings; i++)
-		if (p->mappings[i].file && is_driver(files__path(a->config.files, p->mappings[i].file)))
+		if (p->mappings[i].file && driver__is_named(files__path(a->config.files, p->mappings[i].file)))
 			return true;
 	return false;
 }

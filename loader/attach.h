@@ -23,6 +23,8 @@ struct attach_config {
 	struct files *files;
 	struct processes *processes;
 	const struct options *options;
+	const char *library_path;	/* LD_LIBRARY_PATH of what is started; NULL: not set */
+	const struct caller *caller;	/* whose choice that is */
 	const char *library;	/* path of the timing library that the command gets; NULL: none */
 };
 

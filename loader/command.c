@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -29,22 +28,20 @@ static int become(const struct caller *c)
 	return 0;
 }
 
-/* In the child: async-signal-safe calls only, but for putenv, which no other thread disturbs. */
+/* In the child: async-signal-safe calls only, execvp in glibc included. */
 static void child(const struct command_request *r, int go, int failed)
 {
-	const char *const *set;
 	char byte;
 	int err;
 
 	if (read(go, &byte, 1) != 1)
 		_exit(125);
 	err = become(r->caller);
-	for (set = r->set; !err && set && *set; set++)
-		if (putenv((char *)(uintptr_t)*set))
-			err = -ENOMEM;
 	if (!err)
 		err = inherited__restore(r->inherited);
 	if (!err) {
+		/* The command is looked for in its own PATH. */
+		environ = r->environment;
 		execvp(r->argv[0], r->argv);
 		err = -errno;
 	}

@@ -13,7 +13,7 @@ struct command;
 
 struct command_request {
 	char **argv;			/* NULL-terminated */
-	const char *const *set;		/* NAME=VALUE to add to the environment; NULL-terminated */
+	char **environment;		/* NAME=VALUE, NULL-terminated */
 	const struct caller *caller;
 	const struct inherited *inherited;	/* it starts with this */
 };

@@ -76,10 +76,8 @@ static int add_in(struct candidates *c, const char *dir, size_t len)
 }
 
 /* The empty entry of the list means the current directory, ld.so(8). */
-static int add_library_path(struct candidates *c)
+static int add_library_path(struct candidates *c, const char *list)
 {
-	const char *list = getenv("LD_LIBRARY_PATH");
-
 	while (list && *list) {
 		size_t len = strcspn(list, ":;");
 		int err = len ? add_in(c, list, len) : add_in(c, ".", 1);
@@ -135,7 +133,7 @@ static int add_cached(struct candidates *c)
 	return err;
 }
 
-char **driver__candidates(void)
+char **driver__candidates(const char *library_path)
 {
 	static const char *const dirs[] = {
 		"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu",
@@ -148,7 +146,7 @@ char **driver__candidates(void)
 
 	if (!c)
 		return NULL;
-	err = add_library_path(c);
+	err = add_library_path(c, library_path);
 	if (!err)
 		err = add_cached(c);
 	for (i = 0; !err && i < sizeof(dirs) / sizeof(dirs[0]); i++)
@@ -164,6 +162,13 @@ char **driver__candidates(void)
 		out[c->nr] = NULL;
 	free(c);
 	return out;
+}
+
+bool driver__is_named(const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	return !strncmp(base ? base + 1 : path, "libcuda.so", 10);
 }
 
 void driver__free_candidates(char **paths)

@@ -13,11 +13,14 @@
 
 /*
  * Paths of every libcuda.so.1 that the dynamic loader would look at for a program started from
- * here: LD_LIBRARY_PATH, then /etc/ld.so.cache, then the default directories; the first is the
+ * here: library_path (the value of LD_LIBRARY_PATH or NULL), then /etc/ld.so.cache, then the default directories; the first is the
  * one it takes. NULL-terminated, malloc'd with its strings; NULL: out of memory.
  */
-char **driver__candidates(void);
+char **driver__candidates(const char *library_path);
 void driver__free_candidates(char **paths);
+
+/* "libcuda.so", "libcuda.so.1", "libcuda.so.580.159.04"; not libcudart. */
+bool driver__is_named(const char *path);
 
 /* A launch entry point that the file exports; entry: enum launch_entry. */
 typedef void (*driver_entry)(void *ctx, uint32_t entry, uint64_t offset);

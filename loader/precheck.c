@@ -12,9 +12,10 @@
 
 #define WAY_OUT "--no-inject --metric launches counts launches without it"
 
-int precheck__environment(char **why)
+int precheck__environment(const struct variables *v, char **why)
 {
-	const char *other = getenv("CUDA_INJECTION64_PATH"), *off = getenv("GPUCOLLECT_DISABLE");
+	const char *other = variables__get(v, "CUDA_INJECTION64_PATH");
+	const char *off = variables__get(v, "GPUCOLLECT_DISABLE");
 	int n = 0, err = 0;
 
 	*why = NULL;
@@ -32,31 +33,48 @@ int precheck__environment(char **why)
 	return err;
 }
 
-int precheck__driver(char **why)
+/* The path is the caller's choice, so it is opened with the caller's rights. */
+static int check_file(const char *path, const struct caller *caller, const char **entry)
 {
-	char **paths = driver__candidates();
+	struct caller_saved saved;
+	int fd, err;
+
+	err = caller__enter(caller, &saved);
+	if (err)
+		return err;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	err = fd < 0 ? -errno : 0;
+	caller__leave(&saved);
+	if (!err)
+		err = driver__check(fd, entry);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+int precheck__driver(const struct variables *v, const struct caller *caller, char **why)
+{
+	char **paths = driver__candidates(variables__get(v, "LD_LIBRARY_PATH"));
 	const char *entry = NULL;
-	int fd, n = 0, err;
+	int n = 0, err;
 
 	*why = NULL;
 	if (!paths)
 		return -ENOMEM;
 	if (!paths[0]) {
-		n = asprintf(why, "no %s is found where the command would look for it "
-			     "(LD_LIBRARY_PATH, /etc/ld.so.cache, the default directories): GPU work "
-			     "can't be timed; set LD_LIBRARY_PATH, or take --metric cpu", DRIVER_NAME);
-		err = -EOPNOTSUPP;
-		goto out;
+		n = asprintf(why, "no %s is found where programs look for it (LD_LIBRARY_PATH, "
+			     "/etc/ld.so.cache, the default directories): unless the command brings "
+			     "its own there will be no GPU time; --metric cpu shows its CPU time",
+			     DRIVER_NAME);
+		err = -ENOENT;
+	} else {
+		err = check_file(paths[0], caller, &entry);
+		if (err)
+			n = asprintf(why, "the driver %s can't be timed: %s%s%s; a program that loads it "
+				     "will have no GPU time; " WAY_OUT, paths[0], entry ? entry : "",
+				     entry ? ": " : "", driver__error(err));
+		err = err && err != -ENOMEM ? -EOPNOTSUPP : err;
 	}
-	fd = open(paths[0], O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	err = fd < 0 ? -errno : driver__check(fd, &entry);
-	if (fd >= 0)
-		close(fd);
-	if (err)
-		n = asprintf(why, "the driver %s can't be timed: %s%s%s; " WAY_OUT, paths[0],
-			     entry ? entry : "", entry ? ": " : "", driver__error(err));
-	err = err ? -EOPNOTSUPP : 0;
-out:
 	if (n < 0)
 		*why = NULL;
 	driver__free_candidates(paths);

@@ -3,16 +3,20 @@
 #ifndef LOADER_PRECHECK_H
 #define LOADER_PRECHECK_H
 
-/*
- * Whether the environment leaves room for the library: -EBUSY: another tool's stands there already;
- * -ECANCELED: GPUCOLLECT_DISABLE keeps it out. 0 or one of these, and *why (malloc'd or NULL).
- */
-int precheck__environment(char **why);
+#include "loader/output/caller.h"
+#include "loader/variables.h"
 
 /*
- * Whether the driver that the command would load can be timed: 0, or -EOPNOTSUPP and *why: there is
- * none, or its entry points have a shape that the library would leave alone.
+ * Whether the command's environment leaves room for the library: -EBUSY: another tool's stands there
+ * already; -ECANCELED: GPUCOLLECT_DISABLE keeps it out. 0 or one of these, and *why (malloc'd or NULL).
  */
-int precheck__driver(char **why);
+int precheck__environment(const struct variables *v, char **why);
+
+/*
+ * Whether the driver that a program started from here would load can be timed: 0; -ENOENT: there is
+ * none; -EOPNOTSUPP: its entry points have a shape that the library would leave alone; or -ENOMEM. *why
+ * is then a sentence. Neither is certain: a command may set LD_LIBRARY_PATH, a program may bring its own.
+ */
+int precheck__driver(const struct variables *v, const struct caller *caller, char **why);
 
 #endif

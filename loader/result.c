@@ -10,7 +10,9 @@
 
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
+#include "loader/base/text.h"
 #include "loader/exit_codes.h"
+#include "loader/launcher.h"
 #include "loader/output/closing.h"
 #include "loader/output/file.h"
 #include "loader/output/folded.h"
@@ -115,22 +117,43 @@ static int write_summary(FILE *f, void *arg)
 	return summary__write(r->profile, &o, f);
 }
 
-/* What to do where the metric saw nothing. */
-static void explain_empty(const struct options *o)
+/* Why nothing was launched, as far as is known, and what to do about it. */
+static const char *without_launches(const struct result *r)
 {
-	switch (metric_of(o)) {
+	const char *advice = r->command ? launcher__advice(r->options->command[0]) : NULL;
+
+	if (advice)
+		return advice;
+	if (!profile__run_const(r->profile)->driver_seen)
+		return "no process loaded libcuda, so nothing used CUDA; --metric cpu shows CPU time";
+	return "libcuda was loaded, but nothing was launched; --metric cpu shows CPU time";
+}
+
+/* What to do where the metric saw nothing. */
+static void explain_empty(const struct result *r)
+{
+	uint64_t launches = profile__total_count(r->profile, PROFILE_LAUNCHES);
+	struct text t = { 0 };
+
+	switch (metric_of(r->options)) {
 	case PROFILE_GPU_NS:
-		log_error("no GPU work was timed, nothing is written; if the program uses no CUDA, take "
-			  "--metric cpu");
+		text__add_string(&t, "no GPU work was timed, nothing is written: ");
+		if (launches) {
+			text__add_count(&t, launches, "launch was", "launches were");
+			text__add_string(&t, " counted; --metric launches shows where from");
+		} else {
+			text__add_string(&t, without_launches(r));
+		}
 		break;
 	case PROFILE_LAUNCHES:
-		log_error("no launch was seen, nothing is written; if the program uses no CUDA, take "
-			  "--metric cpu");
+		text__printf(&t, "no launch was seen, nothing is written: %s", without_launches(r));
 		break;
 	default:
-		log_error("no CPU sample was taken, nothing is written; record longer (-d) or more often "
-			  "(-F)");
+		text__add_string(&t, "no CPU sample was taken, nothing is written; record longer (-d) or "
+				 "more often (-F)");
 	}
+	log_error("%s", t.failed ? "nothing was captured" : t.data);
+	text__free(&t);
 }
 
 static void write_closing(const struct result *r, enum closing_result result, const char *name)
@@ -210,7 +233,7 @@ int result__write(struct result *r, const struct profile *p)
 	if (profile__total(p, metric_of(r->options)))
 		return write_last(r);
 	write_closing(r, CLOSING_EMPTY, NULL);
-	explain_empty(r->options);
+	explain_empty(r);
 	return EXIT_EMPTY;
 }
 

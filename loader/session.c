@@ -225,6 +225,7 @@ static void teardown(struct session *s)
 	stacks__free(s->stacks);
 	files__free(s->files);
 	result__free(s->result);
+	variables__free(&s->variables);
 	caller__free(&s->caller);
 	close_fd(s->epoll_fd);
 	close_fd(s->signal_fd);
@@ -241,6 +242,9 @@ static int run(struct session *s)
 	if (err)
 		return session__fail(err, NULL, "finding out who calls from SUDO_UID and SUDO_GID, which "
 				     "sudo sets (unset them where there is no sudo)");
+	err = variables__new(&s->caller, &s->variables);
+	if (err)
+		return session__fail(err, NULL, "the command's environment");
 	code = session__setup(s);
 	if (code)
 		return code;

@@ -9,6 +9,7 @@
 #include "loader/base/clock.h"
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
+#include "loader/driver.h"
 #include "loader/exit_codes.h"
 #include "loader/facts.h"
 #include "loader/report.h"
@@ -89,6 +90,16 @@ static uint32_t library_file(const struct session *s)
 	return 0;
 }
 
+static bool driver_seen(const struct session *s)
+{
+	uint32_t i;
+
+	for (i = 1; i <= files__count(s->files); i++)
+		if (driver__is_named(files__path(s->files, i)))
+			return true;
+	return false;
+}
+
 /*
  * Making a result for SIGUSR1 must not look like death to the libraries, and a second signal is to
  * end this, too.
@@ -137,6 +148,7 @@ static int build_profile(struct session *s, struct symbols *symbols, struct prof
 	if (!err)
 		err = facts__add(&facts, p);
 	run->duration_ns = (s->stopped ? s->stopped : clock__now_ns()) - s->started;
+	run->driver_seen = driver_seen(s);
 	run->frequency = s->options->no_cpu ? 0 : s->options->frequency;
 	run->metrics = (s->options->no_cpu ? 0 : 1u << PROFILE_CPU_NS | 1u << PROFILE_CPU_SAMPLES) |
 		       (session__wants_launches(s->options) ? 1u << PROFILE_LAUNCHES : 0) |

@@ -18,6 +18,7 @@
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "loader/exit_codes.h"
+#include "loader/launcher.h"
 #include "loader/precheck.h"
 #include "loader/session_state.h"
 
@@ -25,27 +26,30 @@
 #define MIN_FILES 64
 
 /*
- * The library goes to a command, unless something stands in its way: then a capture of GPU time is
- * refused before anything runs, any other counts launches by probes.
+ * The library goes to a command. What the command's environment certainly forbids is refused before
+ * anything runs, if GPU time is wanted; what is only likely is said. Else launches are counted by probes.
  */
 static int decide_inject(struct session *s, char **why)
 {
 	const struct options *o = s->options;
+	bool quietly;
 	int err;
 
 	s->inject = o->command && !o->no_gpu && !o->no_inject;
 	if (!s->inject)
 		return 0;
-	err = precheck__environment(why);
-	if (!err)
-		err = precheck__driver(why);
-	if (!err)
-		return 0;
-	if (o->metric == METRIC_GPU)
+	err = precheck__environment(&s->variables, why);
+	if (err && o->metric == METRIC_GPU)
 		return -EOPNOTSUPP;
-	s->inject = false;
-	/* Whoever asks for CPU time may well have no driver at all. */
-	log__print(o->metric == METRIC_CPU ? LOG_DEBUG : LOG_WARN, "%s",
+	if (!err)
+		err = precheck__driver(&s->variables, &s->caller, why);
+	if (!err || err == -ENOMEM)
+		return err;
+	/* A program may bring a driver of its own: whether one is loaded, and which, shows later. */
+	s->inject = err == -ENOENT || o->metric == METRIC_GPU;
+	/* Whoever asks for no GPU time may well have no driver at all. */
+	quietly = o->metric == METRIC_CPU || (err == -ENOENT && o->metric == METRIC_LAUNCHES);
+	log__print(quietly ? LOG_DEBUG : LOG_WARN, "%s",
 		   *why ? *why : "the timing library is not loaded");
 	free(*why);
 	*why = NULL;
@@ -204,22 +208,22 @@ static int setup_sampling(struct session *s, char **why)
 
 static int setup_command(struct session *s)
 {
-	char injection[300];
-	const char *set[] = { NULL, NULL };
 	struct command_request request = {
 		.argv = s->options->command,
-		.set = set,
 		.caller = &s->caller,
 		.inherited = &s->inherited,
 	};
+	const char *advice = launcher__advice(s->options->command[0]);
 	struct process *child;
 	int err;
 
-	if (s->library) {
-		snprintf(injection, sizeof(injection), "CUDA_INJECTION64_PATH=%s",
-			 library__path(s->library));
-		set[0] = injection;
-	}
+	if (advice)
+		log_warn("%s: %s", s->options->command[0], advice);
+	err = s->library ? variables__set(&s->variables, "CUDA_INJECTION64_PATH",
+					  library__path(s->library)) : 0;
+	if (err)
+		return err;
+	request.environment = s->variables.list;
 	err = command__new(&request, &s->command);
 	if (err)
 		return err;
@@ -293,6 +297,8 @@ static int setup_targets(struct session *s)
 		.files = s->files,
 		.processes = s->processes,
 		.options = s->options,
+		.library_path = variables__get(&s->variables, "LD_LIBRARY_PATH"),
+		.caller = &s->caller,
 		.library = s->library ? library__path(s->library) : NULL,
 	};
 	int err = 0;

@@ -16,6 +16,7 @@
 #include "loader/probes.h"
 #include "loader/result.h"
 #include "loader/sampling.h"
+#include "loader/variables.h"
 
 #define TICK_MS 20		/* channels are read this often */
 #define TICKS_PER_SECOND (1000 / TICK_MS)
@@ -26,6 +27,7 @@ struct session {
 	const struct options *options;
 	struct caller caller;
 	struct inherited inherited;
+	struct variables variables;	/* what a command gets */
 	struct result *result;
 	struct probes *probes;
 	struct files *files;

@@ -72,6 +72,12 @@ void json__share(struct text *t, const char *key, double value)
 	text__printf(t, "%.6f", value);
 }
 
+void json__bool(struct text *t, const char *key, bool value)
+{
+	begin(t, key);
+	text__add_string(t, value ? "true" : "false");
+}
+
 void json__null(struct text *t, const char *key)
 {
 	json__string(t, key, NULL);

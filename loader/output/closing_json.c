@@ -65,6 +65,7 @@ static void add_captured(struct text *t, const struct profile *p)
 	json__number(t, "duration_ns", run->duration_ns);
 	number_if(t, samples, "frequency_hz", run->frequency);
 	number_if(t, samples, "cpu_samples", profile__nr_samples(p));
+	json__bool(t, "driver_seen", run->driver_seen);
 	number_if(t, launches, "launches", profile__total_count(p, PROFILE_LAUNCHES));
 	number_if(t, times, "timed", profile__total_count(p, PROFILE_GPU_NS));
 	number_if(t, times, "gpu_ns", profile__total(p, PROFILE_GPU_NS));

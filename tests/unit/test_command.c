@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The command: held until it is released, then the caller's own, and its end. */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/close_range.h>
 #include <poll.h>
 #include <stdio.h>
@@ -32,10 +33,11 @@ static void teardown(void)
 	rmdir(folder);
 }
 
-static struct command *start(char **argv, const char *const *set)
+static struct command *start(char **argv, char **environment)
 {
 	const struct command_request request = {
-		.argv = argv, .set = set, .caller = &caller, .inherited = &inherited,
+		.argv = argv, .environment = environment ? environment : environ,
+		.caller = &caller, .inherited = &inherited,
 	};
 	struct command *c = NULL;
 
@@ -44,12 +46,12 @@ static struct command *start(char **argv, const char *const *set)
 	return c;
 }
 
-static struct command *shell(char *script, const char *const *set)
+static struct command *shell(char *script, char **environment)
 {
 	char sh[] = "sh", option[] = "-c";
 	char *argv[] = { sh, option, script, NULL };
 
-	return start(argv, set);
+	return start(argv, environment);
 }
 
 static int end_of(struct command *c)
@@ -157,24 +159,31 @@ START_TEST(what_cannot_be_executed_says_why)
 }
 END_TEST
 
-START_TEST(its_environment_is_ours_and_what_is_set)
+START_TEST(it_has_its_own_environment)
 {
-	char script[] = "test \"$HERE\" = yes && test \"$CHANGED\" = new && test \"$ADDED\" = 'a b'";
-	static const char *const set[] = { "CHANGED=new", "ADDED=a b", NULL };
+	char script[] = "test \"$HERE\" = '' && test \"$ADDED\" = 'a b'";
+	char path[128], added[] = "ADDED=a b", named[] = "our-own-name";
+	char *environment[] = { added, path, NULL }, *argv[] = { named, NULL };
 	struct command *c;
-	int status;
+	int status, fd;
 
 	setup();
 	setenv("HERE", "yes", 1);
-	setenv("CHANGED", "old", 1);
-	c = shell(script, set);
-	/* What we do to our own environment meanwhile is not the command's. */
-	unsetenv("HERE");
+	snprintf(path, sizeof(path), "PATH=%s:/usr/bin:/bin", folder);
+	c = shell(script, environment);
 	ck_assert_int_eq(command__release(c), 0);
 	status = end_of(c);
 	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-	ck_assert_str_eq(getenv("CHANGED"), "old");
-	ck_assert_ptr_null(getenv("ADDED"));
+	command__free(c);
+	/* A program is looked for in its own PATH, not in ours. */
+	snprintf(made, sizeof(made), "%s/%s", folder, named);
+	fd = open(made, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+	ck_assert_int_eq(write(fd, "#!/bin/sh\nexit 9\n", 17), 17);
+	close(fd);
+	c = start(argv, environment);
+	ck_assert_int_eq(command__release(c), 0);
+	status = end_of(c);
+	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 9);
 	command__free(c);
 	teardown();
 }
@@ -230,6 +239,6 @@ UNIT_MAIN("command",
 	  never_released_it_runs_nothing_and_leaves_nobody,
 	  a_signal_is_told_from_a_status,
 	  what_cannot_be_executed_says_why,
-	  its_environment_is_ours_and_what_is_set,
+	  it_has_its_own_environment,
 	  none_of_our_descriptors_is_left_to_it,
 	  it_runs_as_the_caller)

@@ -224,8 +224,7 @@ START_TEST(library_path_first)
 	ck_assert_int_eq(symlink("../b/" DRIVER_NAME, in_folder("a/" DRIVER_NAME)), 0);
 	snprintf(list, sizeof(list), "%s/nothing:%s/d:%s/c;%s/a:%s/b", folder, folder, folder, folder,
 		 folder);
-	setenv("LD_LIBRARY_PATH", list, 1);
-	found = driver__candidates();
+	found = driver__candidates(list);
 	ck_assert_ptr_nonnull(found);
 	ck_assert(is_in_folder(found[0], "c/" DRIVER_NAME));
 	/* a's is b's, and named once. */
@@ -250,16 +249,14 @@ START_TEST(empty_entry_is_the_current_folder)
 	for (size_t f = 0; f < sizeof(lists) / sizeof(lists[0]); f++) {
 		unsigned int seen = 0;
 
-		setenv("LD_LIBRARY_PATH", lists[f], 1);
-		found = driver__candidates();
+		found = driver__candidates(lists[f]);
 		ck_assert_ptr_nonnull(found);
 		for (size_t i = 0; found[i]; i++)
 			seen += !strcmp(found[i], "./" DRIVER_NAME);
 		ck_assert_uint_eq(seen, 1);
 		driver__free_candidates(found);
 	}
-	unsetenv("LD_LIBRARY_PATH");
-	found = driver__candidates();
+	found = driver__candidates(NULL);
 	ck_assert_ptr_nonnull(found);
 	for (size_t i = 0; found[i]; i++)
 		ck_assert_int_eq(found[i][0], '/');

@@ -55,10 +55,12 @@ START_TEST(members_are_separated)
 	json__null(&t, NULL);
 	json__close(&t, ']');
 	json__share(&t, "d", 1.0 / 3);
+	json__bool(&t, "e", true);
+	json__bool(&t, "f", false);
 	json__close(&t, '}');
 	got = text__take(&t);
 	ck_assert_str_eq(got, "{\"a{\":\"{[\",\"b\":18446744073709551615,\"c\":[{},[],null],"
-			      "\"d\":0.333333}");
+			      "\"d\":0.333333,\"e\":true,\"f\":false}");
 	free(got);
 }
 END_TEST

@@ -393,6 +393,7 @@ START_TEST(scripts_get_the_same_unrounded)
 		"{\"gpucollect\":\"summary\",\"result\":\"written\",\"file\":\"x\\n.folded\","
 		"\"metric\":\"launches\",\"unit\":\"count\",\"stacks\":1234,\"bytes\":2048,"
 		"\"duration_ns\":10000000001,\"frequency_hz\":20,\"cpu_samples\":255,"
+		"\"driver_seen\":false,"
 		"\"launches\":4000,\"timed\":null,\"gpu_ns\":null,\"uncalibrated_ns\":null,"
 		"\"estimated_ns\":null,\"gpu_busy_ns\":null,\"lost_share\":0.150000,\"counters\":["
 		"{\"kind\":\"lost samples\",\"what\":\"ring buffer full\",\"count\":45}],"
