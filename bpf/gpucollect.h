@@ -128,8 +128,9 @@ struct rec_launch {
 
 /*
  * A stack that met code without rows, a process whose mappings aren't known, or a sample with more
- * than GPUCOLLECT_MAX_FRAMES: user space goes on from there, with the registers of the frame at hand and a copy of the stack, from the start of a
- * page (RAW_CHUNK) on: the one that holds the red zone below its rsp.
+ * than GPUCOLLECT_MAX_FRAMES: user space goes on from there, with the registers of the frame at hand
+ * and a copy of the stack, from the start of a page (RAW_CHUNK) on: the one that holds the red zone
+ * below its rsp.
  * One of `sample` and `launch` is set, by its head.type.
  */
 struct rec_raw {

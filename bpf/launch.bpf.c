@@ -4,7 +4,7 @@
  * the library, on the entry points of the driver. Arguments: notes of the CUDA driver API's
  * prototypes and the x86-64 calling convention, cuda.h 13.0.
  */
-#include "bpf/unwind.bpf.h"
+#include "bpf/send.bpf.h"
 #include "gpu_timing/channel.h"
 
 struct {

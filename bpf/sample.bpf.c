@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* CPU samples: a software clock event on every CPU fires this program in interrupt context. */
-#include "bpf/unwind.bpf.h"
+#include "bpf/send.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -1,47 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Unwinding the user stack of the current task into frame words, and sending stacks and samples.
- * One walk at a time uses a scratch element; programs of different kinds have scratch of their
- * own, since one interrupts the other.
- */
+/* Unwinding the user stack of the current task into frame words. */
 #ifndef GPUCOLLECT_UNWIND_BPF_H
 #define GPUCOLLECT_UNWIND_BPF_H
 
-#include "bpf/common.bpf.h"
+#include "bpf/scratch.bpf.h"
 
 #define PAGE_STEPS 13		/* halvings of GPUCOLLECT_MAX_PAGE_ROWS rows, and one to end */
 #define MAPPING_STEPS 13	/* of GPUCOLLECT_MAX_PROC_MAPPINGS */
 #define MAX_STACK_BYTES (8ull << 20)
 #define MAX_STEPS (2 * GPUCOLLECT_MAX_FRAMES)	/* frames of trampolines leave no word */
-#define SCRATCH_LEVELS 4
 /*
  * Compilers don't say that a register was popped: at a `ret` its slot is below rsp, where the
  * System V psABI (3.2.2) keeps 128 bytes from being overwritten.
  */
 #define RED_ZONE 128
-
-struct scratch {
-	__u32 busy;
-	__u32 tgid;
-	struct unwind_regs regs;
-	__u64 mm;
-	struct readable mem;
-	struct mapping map;	/* the one hit last; end 0: none */
-	__u32 slot;
-	__u32 first, nr_maps;
-	__u32 generation;
-	__u64 tag;		/* of known pcs: process, its mappings, the rows in force */
-	__u64 hash;		/* of the words so far */
-	__u32 nr;		/* words so far */
-	__u32 missing;		/* bool: user space must unwind this one */
-	__u32 guess;		/* bool: the frame in regs was guessed */
-	__u32 lookup_less;	/* 1: pc is a return address (or behind a syscall) */
-	__u32 later;		/* bool: not the first frame */
-	__u32 anon;		/* bool: a word depends on the process */
-	__u32 deep;		/* bool: user space goes on where `words` is full */
-	struct rec_stack rec;
-	__u64 words[GPUCOLLECT_MAX_FRAMES];
-};
 
 /* --- where the stack is ------------------------------------------------------------------- */
 
@@ -220,36 +192,6 @@ static ALWAYS_INLINE int place__find(struct scratch *s, __u64 pc, struct place *
 	known->rule = place->rule;
 	known->check = known_pc__check(key, place->word, place->rule);
 	return 0;
-}
-
-static ALWAYS_INLINE __u64 hash__mix(__u64 x)
-{
-	x ^= x >> 32;
-	x *= 0xd6e8feb86659fd93ull;
-	x ^= x >> 29;
-	return x;
-}
-
-static ALWAYS_INLINE __u64 hash__add(__u64 hash, __u64 word)
-{
-	hash = (hash ^ word) * 0x9fb21c651e98df25ull;
-	return hash ^ (hash >> 35);
-}
-
-static ALWAYS_INLINE void word__add(struct scratch *s, __u64 word)
-{
-	if (s->nr >= GPUCOLLECT_MAX_FRAMES)
-		return;
-	s->words[s->nr & (GPUCOLLECT_MAX_FRAMES - 1)] = word;
-	s->nr++;
-	s->hash = hash__add(s->hash, word);
-}
-
-static ALWAYS_INLINE void words__start(struct scratch *s)
-{
-	s->nr = 0;
-	s->anon = 0;
-	s->hash = settings.seed;
 }
 
 static ALWAYS_INLINE __u32 end__reason(int result)
@@ -451,152 +393,6 @@ static ALWAYS_INLINE bool walk(struct scratch *s, struct task_struct *task, cons
 	/* The list was replaced, and its place may be another's by now: user space begins again. */
 	walk__start(s, task, regs, in_syscall, in_trap);
 	return true;
-}
-
-/* --- sending ------------------------------------------------------------------------------ */
-
-/*
- * Sends the words in s->words unless they are known to have been sent, and returns their hash; 0
- * if they could not be sent. Known is what was submitted: the mark comes after the submit.
- */
-static ALWAYS_INLINE __u64 stack__send(struct scratch *s)
-{
-	__u64 *slot, hash;
-	__u32 index, size;
-
-	hash = s->hash + s->nr;
-	if (s->anon)
-		hash ^= hash__mix((__u64)s->tgid << 32 | s->generation);
-	hash = hash__mix(hash);
-	if (!hash)
-		hash = 1;
-	index = (__u32)hash & (GPUCOLLECT_SEEN_STACKS - 1);
-	slot = bpf_map_lookup_elem(&seen, &index);
-	if (!slot || *(volatile __u64 *)slot == hash)
-		return hash;
-	size = s->nr * sizeof(__u64);
-	if (size > sizeof(s->words))
-		size = sizeof(s->words);
-	size += sizeof(s->rec);
-	head__init(&s->rec.head, REC_STACK, size);
-	s->rec.hash = hash;
-	s->rec.tgid = s->tgid;
-	s->rec.nr = s->nr;
-	if (bpf_ringbuf_output(&ring, &s->rec, size, ring__lazy())) {
-		count(LOST_STACK);
-		return 0;
-	}
-	*(volatile __u64 *)slot = hash;
-	return hash;
-}
-
-#define RAW_SMALL 4096
-#define RAW_MIDDLE 16384
-#define RAW_LARGE 65536
-#define RAW_HUGE 262144
-
-/*
- * Copies the stack by whole pages: large frames have some that were never touched. Constant offsets
- * and sizes: the verifier knows the record's.
- */
-static ALWAYS_INLINE void raw__copy(struct rec_raw *raw, __u32 len, const __u32 size)
-{
-	__u8 *stack = (__u8 *)(raw + 1);
-	__u32 i;
-	long err;
-
-	raw->len = len < size ? len : size;
-#pragma nounroll
-	for (i = 0; i < size / RAW_CHUNK && i * RAW_CHUNK < len; i++) {
-		err = bpf_probe_read_user(stack + i * RAW_CHUNK, RAW_CHUNK,
-					  (void *)(raw->start + i * RAW_CHUNK));
-		/* No branch: the verifier would follow both sides, 256 times. */
-		raw->holes[i / 64] |= (__u64)err >> 63 << (i % 64);
-	}
-}
-
-/* The frame at which the walk stopped; rbx lies below the copy and is fetched here. */
-static ALWAYS_INLINE void raw__frame(struct rec_raw *raw, struct scratch *s, __u64 prefix,
-				       __u64 start)
-{
-	__u64 rbx = s->regs.r[UNWIND_RBX];
-	int i;
-
-	raw->prefix = prefix;
-	raw->start = start;
-	raw->pc = s->regs.pc;
-	__builtin_memset(raw->holes, 0, sizeof(raw->holes));
-	raw->flags = (s->later ? RAW_LATER : 0) | (s->lookup_less ? 0 : RAW_EXACT) |
-		     (s->regs.full ? RAW_FULL : 0) | (s->regs.lost_rbp ? RAW_LOST_RBP : 0) |
-		     (s->guess ? RAW_GUESS : 0);
-#pragma unroll
-	for (i = 0; i < UNWIND_NR_REGS; i++)
-		raw->regs[i] = s->regs.r[i];
-	if (!s->regs.full && s->regs.rbx_at != UNWIND_RBX_LIVE &&
-	    (s->regs.rbx_at == UNWIND_RBX_LOST ||
-	     unwind_read(&s->mem, &rbx, sizeof(rbx), s->regs.rbx_at)))
-		raw->flags |= RAW_LOST_RBX;
-	raw->regs[UNWIND_RBX] = rbx;
-}
-
-/*
- * Sends `what` (a sample or a launch) with the frame at hand and a copy of the stack above it, in
- * a record of one of five sizes, or, where the ring has no room for the largest, in a smaller one.
- * False if there is no room for that, or for the words before.
- */
-#define RAW_SEND(s, what, member) ({ \
-	__u64 sp_ = (s)->regs.r[UNWIND_RSP], from_ = (sp_ - RED_ZONE) & ~(RAW_CHUNK - 1ull); \
-	__u64 prefix_ = (s)->nr ? stack__send(s) : 0; \
-	__u32 len_ = sp_ < (s)->mem.lo || sp_ >= (s)->mem.hi ? 0 : \
-		     (s)->mem.hi - from_ > RAW_MAX ? RAW_MAX : (s)->mem.hi - from_; \
-	bool sent_ = (!(s)->nr || prefix_) && \
-		     (len_ <= RAW_SMALL ? RAW_SEND_SIZE(s, what, member, RAW_SMALL) : \
-		      len_ <= RAW_MIDDLE ? RAW_SEND_SIZE(s, what, member, RAW_MIDDLE) : \
-		      len_ <= RAW_LARGE ? RAW_SEND_SIZE(s, what, member, RAW_LARGE) : \
-		      (len_ > RAW_HUGE && RAW_SEND_SIZE(s, what, member, RAW_MAX)) || \
-		      RAW_SEND_SIZE(s, what, member, RAW_HUGE) || \
-		      RAW_SEND_SIZE(s, what, member, RAW_SMALL)); \
-	count(sent_ ? SEEN_RAW : LOST_RAW); \
-	sent_; \
-})
-#define RAW_SEND_SIZE(s, what, mem, bytes) ({ \
-	struct rec_raw *raw_ = bpf_ringbuf_reserve(&ring, sizeof(*raw_) + (bytes), 0); \
-	if (raw_) { \
-		raw_->mem = *(what); \
-		head__init(&raw_->head, REC_RAW, sizeof(*raw_) + (bytes)); \
-		raw__frame(raw_, s, prefix_, from_); \
-		raw__copy(raw_, len_, bytes); \
-		bpf_ringbuf_submit(raw_, BPF_RB_FORCE_WAKEUP); \
-	} \
-	raw_ != NULL; \
-})
-
-/* --- scratch ------------------------------------------------------------------------------ */
-
-/*
- * A free element of a per-CPU array of SCRATCH_LEVELS; NULL: none. A program may be interrupted
- * on its CPU by another of its kind, or, on preemptible kernels, lose the CPU to a task that
- * runs one; they release in any order, hence a flag for each element and no depth counter.
- */
-static ALWAYS_INLINE struct scratch *scratch__get(void *map)
-{
-	__u32 i;
-
-#pragma unroll
-	for (i = 0; i < SCRATCH_LEVELS; i++) {
-		__u32 key = i;
-		struct scratch *s = bpf_map_lookup_elem(map, &key);
-
-		if (s && !__sync_lock_test_and_set(&s->busy, 1))
-			return s;
-	}
-	count(LOST_NESTED);
-	return NULL;
-}
-
-static ALWAYS_INLINE void scratch__put(struct scratch *s)
-{
-	*(volatile __u32 *)&s->busy = 0;
 }
 
 #endif

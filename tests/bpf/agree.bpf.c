@@ -3,7 +3,7 @@
  * The sampling program of a test: of every sample of a target it sends the words that the walk
  * found and, whatever they are, a copy of registers and stack as they were for that walk.
  */
-#include "bpf/unwind.bpf.h"
+#include "bpf/send.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What a walk costs: ours, the kernel's by frame pointers, and a program that does nothing. */
-#include "bpf/unwind.bpf.h"
+#include "bpf/send.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a walk works with: the registers of the frame at hand and the words so far. One walk at a time
+ * uses an element; programs of different kinds have scratch of their own, since one interrupts the
+ * other.
+ */
+#ifndef GPUCOLLECT_SCRATCH_BPF_H
+#define GPUCOLLECT_SCRATCH_BPF_H
+
+#include "bpf/common.bpf.h"
+
+#define SCRATCH_LEVELS 4
+
+struct scratch {
+	__u32 busy;
+	__u32 tgid;
+	struct unwind_regs regs;
+	__u64 mm;
+	struct readable mem;
+	struct mapping map;	/* the one hit last; end 0: none */
+	__u32 slot;
+	__u32 first, nr_maps;
+	__u32 generation;
+	__u64 tag;		/* of known pcs: process, its mappings, the rows in force */
+	__u64 hash;		/* of the words so far */
+	__u32 nr;		/* words so far */
+	__u32 missing;		/* bool: user space must unwind this one */
+	__u32 guess;		/* bool: the frame in regs was guessed */
+	__u32 lookup_less;	/* 1: pc is a return address (or behind a syscall) */
+	__u32 later;		/* bool: not the first frame */
+	__u32 anon;		/* bool: a word depends on the process */
+	__u32 deep;		/* bool: user space goes on where `words` is full */
+	struct rec_stack rec;
+	__u64 words[GPUCOLLECT_MAX_FRAMES];
+};
+
+/*
+ * A free element of a per-CPU array of SCRATCH_LEVELS; NULL: none. A program may be interrupted
+ * on its CPU by another of its kind, or, on preemptible kernels, lose the CPU to a task that
+ * runs one; they release in any order, hence a flag for each element and no depth counter.
+ */
+static ALWAYS_INLINE struct scratch *scratch__get(void *map)
+{
+	__u32 i;
+
+#pragma unroll
+	for (i = 0; i < SCRATCH_LEVELS; i++) {
+		__u32 key = i;
+		struct scratch *s = bpf_map_lookup_elem(map, &key);
+
+		if (s && !__sync_lock_test_and_set(&s->busy, 1))
+			return s;
+	}
+	count(LOST_NESTED);
+	return NULL;
+}
+
+static ALWAYS_INLINE void scratch__put(struct scratch *s)
+{
+	*(volatile __u32 *)&s->busy = 0;
+}
+
+/* --- words and their hash ------------------------------------------------------------------ */
+
+static ALWAYS_INLINE __u64 hash__mix(__u64 x)
+{
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ull;
+	x ^= x >> 29;
+	return x;
+}
+
+static ALWAYS_INLINE __u64 hash__add(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0x9fb21c651e98df25ull;
+	return hash ^ (hash >> 35);
+}
+
+static ALWAYS_INLINE void word__add(struct scratch *s, __u64 word)
+{
+	if (s->nr >= GPUCOLLECT_MAX_FRAMES)
+		return;
+	s->words[s->nr & (GPUCOLLECT_MAX_FRAMES - 1)] = word;
+	s->nr++;
+	s->hash = hash__add(s->hash, word);
+}
+
+static ALWAYS_INLINE void words__start(struct scratch *s)
+{
+	s->nr = 0;
+	s->anon = 0;
+	s->hash = settings.seed;
+}
+
+#endif
