@@ -93,6 +93,9 @@ void channel__counters(const struct channel *channel, struct channel_counters *s
 /* For messages; never NULL. */
 const char *channel__cause_text(enum launch_cause cause);
 const char *channel__reason_text(enum channel_reason reason);
+#define CHANNEL_REFUSAL 256
+/* A reason with its detail, where that says something; both may be nonsense. buf: CHANNEL_REFUSAL bytes. */
+const char *channel__refusal(char *buf, enum channel_reason reason, uint32_t detail);
 const char *channel__slot_name(uint32_t slot);	/* also of an enum launch_entry */
 
 #endif

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "gpu_timing/reader.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_ERRNO 4096
+
 const char *channel__cause_text(enum launch_cause cause)
 {
 	static const char *const text[NR_LAUNCH_CAUSES] = {
@@ -49,6 +54,21 @@ const char *channel__reason_text(enum channel_reason reason)
 	};
 
 	return (unsigned int)reason < NR_CHANNEL_REASONS ? text[reason] : "unknown reason";
+}
+
+const char *channel__refusal(char *buf, enum channel_reason reason, uint32_t detail)
+{
+	const char *more = "";
+
+	if (reason == REASON_NONE || (unsigned int)reason >= NR_CHANNEL_REASONS)
+		return "the timing library gives no reason that is known";
+	if (reason >= REASON_NO_SYMBOL && reason <= REASON_SLOT_FOREIGN &&
+	    detail != ENTRY_UNKNOWN && detail < NR_CHANNEL_SLOTS)
+		more = channel__slot_name(detail);
+	else if (reason >= REASON_SLOT_WRITE && reason <= REASON_NO_THREAD && detail && detail < MAX_ERRNO)
+		more = strerror((int)detail);
+	snprintf(buf, CHANNEL_REFUSAL, "%s%s%s", channel__reason_text(reason), *more ? ": " : "", more);
+	return buf;
 }
 
 const char *channel__slot_name(uint32_t slot)

@@ -213,7 +213,9 @@ void attach__process(struct attach *a, struct process *p)
 void attach__refused(struct attach *a, struct process *p, enum channel_reason reason,
 		     uint32_t detail)
 {
-	log_warn_some("no GPU times in process %d: %s (%s, %u); its launches are counted",
-		      (int)p->tgid, channel__reason_text(reason), channel__slot_name(detail), detail);
+	char why[CHANNEL_REFUSAL];
+
+	log_warn_some("no GPU times in process %d: %s; its launches are counted", (int)p->tgid,
+		      channel__refusal(why, reason, detail));
 	count_by_probes(a, p);
 }

@@ -349,6 +349,33 @@ START_TEST(texts_exist_for_all_and_for_none)
 }
 END_TEST
 
+START_TEST(refusals_make_sense_whatever_the_target_says)
+{
+	static const char unknown[] = "the timing library gives no reason that is known";
+	static const struct {
+		unsigned int reason, detail;
+		const char *text;
+	} rows[] = {
+		{ REASON_SHAPE, ENTRY_LAUNCH_KERNEL,
+		  "an entry point of the driver has an unknown shape: cuLaunchKernel" },
+		{ REASON_SHAPE, ~0u, "an entry point of the driver has an unknown shape" },
+		{ REASON_SHAPE, ENTRY_UNKNOWN, "an entry point of the driver has an unknown shape" },
+		{ REASON_NO_MEMORY, ENOMEM, "no memory: Cannot allocate memory" },
+		{ REASON_NO_MEMORY, ~0u, "no memory" },
+		{ REASON_NO_MEMORY, 0, "no memory" },
+		{ REASON_TWO_DRIVERS, 7, "two different libcuda are loaded" },
+		{ REASON_NONE, ~0u, unknown },
+		{ NR_CHANNEL_REASONS, 1, unknown },
+		{ ~0u, ~0u, unknown },
+	};
+	char buf[CHANNEL_REFUSAL];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		ck_assert_str_eq(channel__refusal(buf, (enum channel_reason)rows[i].reason,
+						  rows[i].detail), rows[i].text);
+}
+END_TEST
+
 static uint64_t next_random(uint64_t *x)
 {
 	*x ^= *x << 13;
@@ -425,4 +452,5 @@ UNIT_MAIN("channel_reader", only_sealed_memfds_of_the_right_size_are_mapped,
 	  bad_texts_end_the_channel, a_record_may_not_leave_the_ring,
 	  a_head_that_jumps_ends_the_channel, what_the_target_writes_as_the_tail_is_ignored,
 	  numbers_out_of_range_are_tamed, texts_exist_for_all_and_for_none,
+	  refusals_make_sense_whatever_the_target_says,
 	  a_writer_that_never_stops_breaks_nothing_but_its_channel, work_per_call_is_bounded)
