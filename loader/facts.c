@@ -68,7 +68,8 @@ static int add_cause(struct profile *p, enum launch_cause cause, uint64_t n)
 	char line[128];
 
 	if (launches__by_chance(cause)) {
-		snprintf(line, sizeof(line), "launches with an estimated time, %s", text);
+		/* How many of them got an estimate stands beside the launches. */
+		snprintf(line, sizeof(line), "launches not timed themselves, %s", text);
 		return profile__count(p, PROFILE_INFO, line, n);
 	}
 	/* Not executed now, or not at all: no launch that lacks a time. */

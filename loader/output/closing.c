@@ -65,14 +65,17 @@ static void add_written(struct text *out, const struct closing_options *o)
 static void add_launches(struct text *t, const struct profile *p)
 {
 	uint64_t launches = profile__total_count(p, PROFILE_LAUNCHES);
-	char a[TEXT_FIGURE], b[TEXT_FIGURE];
+	uint64_t estimated = closing__gpu_part(p, PROFILE_ESTIMATED).launches;
+	char a[TEXT_FIGURE];
 
 	text__add_string(t, ", ");
 	text__add_count(t, launches, "launch", "launches");
-	if (recorded(p, PROFILE_GPU_NS))
-		text__printf(t, " (%s timed, %s of GPU time)",
-			     text__count(a, profile__total_count(p, PROFILE_GPU_NS)),
-			     text__duration(b, profile__total(p, PROFILE_GPU_NS)));
+	if (!recorded(p, PROFILE_GPU_NS))
+		return;
+	text__printf(t, " (%s timed, ", text__count(a, profile__total_count(p, PROFILE_GPU_NS)));
+	if (estimated)
+		text__printf(t, "%s of them by an estimate, ", text__count(a, estimated));
+	text__printf(t, "%s of GPU time)", text__duration(a, profile__total(p, PROFILE_GPU_NS)));
 }
 
 static void add_captured(struct text *out, const struct profile *p)
@@ -96,8 +99,8 @@ static void add_captured(struct text *out, const struct profile *p)
 static void add_gpu_time(struct text *out, const struct profile *p)
 {
 	uint64_t total = profile__total(p, PROFILE_GPU_NS);
-	uint64_t uncalibrated = closing__gpu_time(p, PROFILE_UNCALIBRATED);
-	uint64_t estimated = closing__gpu_time(p, PROFILE_ESTIMATED);
+	uint64_t uncalibrated = closing__gpu_part(p, PROFILE_UNCALIBRATED).ns;
+	uint64_t estimated = closing__gpu_part(p, PROFILE_ESTIMATED).ns;
 	const struct profile_run *run = profile__run_const(p);
 	char a[TEXT_FIGURE];
 	struct text t = { 0 };

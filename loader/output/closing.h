@@ -27,8 +27,11 @@ struct closing_options {
 /* 0 or a negative errno. */
 int closing__write(const struct profile *p, const struct closing_options *options, FILE *f);
 
-/* For closing*.c: the one form; GPU time of the values that have a flag. */
+/* For closing*.c: the one form; GPU time of the values that have a flag, and their launches. */
 int closing__write_json(const struct profile *p, const struct closing_options *options, FILE *f);
-uint64_t closing__gpu_time(const struct profile *p, enum profile_value_flags flag);
+struct closing_part {
+	uint64_t ns, launches;
+};
+struct closing_part closing__gpu_part(const struct profile *p, enum profile_value_flags flag);
 
 #endif

@@ -15,17 +15,25 @@ static bool recorded_samples(const struct profile *p)
 	return recorded(p, PROFILE_CPU_NS) || recorded(p, PROFILE_CPU_SAMPLES);
 }
 
-uint64_t closing__gpu_time(const struct profile *p, enum profile_value_flags flag)
+static void add(uint64_t *sum, uint64_t n)
 {
+	if (__builtin_add_overflow(*sum, n, sum))
+		*sum = UINT64_MAX;
+}
+
+struct closing_part closing__gpu_part(const struct profile *p, enum profile_value_flags flag)
+{
+	struct closing_part part = { 0 };
 	struct profile_value v;
-	uint64_t sum = 0;
 	size_t pos = 0;
 
-	while (profile__next(p, &pos, &v))
-		if (v.metric == PROFILE_GPU_NS && v.flags & flag &&
-		    __builtin_add_overflow(sum, v.value, &sum))
-			sum = UINT64_MAX;
-	return sum;
+	while (profile__next(p, &pos, &v)) {
+		if (v.metric != PROFILE_GPU_NS || !(v.flags & flag))
+			continue;
+		add(&part.ns, v.value);
+		add(&part.launches, v.count);
+	}
+	return part;
 }
 
 static void number_if(struct text *t, bool known, const char *key, uint64_t value)
@@ -60,6 +68,8 @@ static void add_captured(struct text *t, const struct profile *p)
 {
 	const struct profile_run *run = profile__run_const(p);
 	bool samples = recorded_samples(p), launches = recorded(p, PROFILE_LAUNCHES);
+	struct closing_part uncalibrated = closing__gpu_part(p, PROFILE_UNCALIBRATED);
+	struct closing_part estimated = closing__gpu_part(p, PROFILE_ESTIMATED);
 	bool times = recorded(p, PROFILE_GPU_NS);
 
 	json__number(t, "duration_ns", run->duration_ns);
@@ -69,8 +79,10 @@ static void add_captured(struct text *t, const struct profile *p)
 	number_if(t, launches, "launches", profile__total_count(p, PROFILE_LAUNCHES));
 	number_if(t, times, "timed", profile__total_count(p, PROFILE_GPU_NS));
 	number_if(t, times, "gpu_ns", profile__total(p, PROFILE_GPU_NS));
-	number_if(t, times, "uncalibrated_ns", closing__gpu_time(p, PROFILE_UNCALIBRATED));
-	number_if(t, times, "estimated_ns", closing__gpu_time(p, PROFILE_ESTIMATED));
+	number_if(t, times, "uncalibrated", uncalibrated.launches);
+	number_if(t, times, "uncalibrated_ns", uncalibrated.ns);
+	number_if(t, times, "estimated", estimated.launches);
+	number_if(t, times, "estimated_ns", estimated.ns);
 	number_if(t, times && run->gpu_busy_known, "gpu_busy_ns", run->gpu_busy_ns);
 	json__share(t, "lost_share", profile__lost_share(p));
 }

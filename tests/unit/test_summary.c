@@ -306,7 +306,7 @@ START_TEST(gpu_time_is_labelled)
 	ADD(PROFILE_LAUNCHES, 0, 11, 11, NATIVE("main"), GPU("k"));
 	profile__run(p)->metrics = 1u << PROFILE_GPU_NS | 1u << PROFILE_LAUNCHES;
 	s = closing(p, (struct closing_options){ .metric = PROFILE_GPU_NS, .stats = &stats });
-	has(s, "11 launches (10 timed, 100 ns of GPU time)\n");
+	has(s, "11 launches (10 timed, 2 of them by an estimate, 100 ns of GPU time)\n");
 	has(s, "GPU time is event-timed; uncalibrated (its constant is not known): 25.0 %; "
 	       "estimated: 25.0 %\n");
 	has(s, "device busy time: not known; kernels that overlap are each shown in full, so the "
@@ -394,8 +394,9 @@ START_TEST(scripts_get_the_same_unrounded)
 		"\"metric\":\"launches\",\"unit\":\"count\",\"stacks\":1234,\"bytes\":2048,"
 		"\"duration_ns\":10000000001,\"frequency_hz\":20,\"cpu_samples\":255,"
 		"\"driver_seen\":false,"
-		"\"launches\":4000,\"timed\":null,\"gpu_ns\":null,\"uncalibrated_ns\":null,"
-		"\"estimated_ns\":null,\"gpu_busy_ns\":null,\"lost_share\":0.150000,\"counters\":["
+		"\"launches\":4000,\"timed\":null,\"gpu_ns\":null,\"uncalibrated\":null,"
+		"\"uncalibrated_ns\":null,\"estimated\":null,\"estimated_ns\":null,"
+		"\"gpu_busy_ns\":null,\"lost_share\":0.150000,\"counters\":["
 		"{\"kind\":\"lost samples\",\"what\":\"ring buffer full\",\"count\":45}],"
 		"\"sample_stacks\":{\"events\":255,\"complete\":131,\"guessed\":80,\"marks\":{"
 		"\"[truncated]\":4,\"[no unwind info]\":8,\"[no stack]\":32},\"frames\":522,"
