@@ -39,44 +39,65 @@ static size_t embedded_size(void)
 	return (size_t)(embedded_timing_library_end - embedded_timing_library);
 }
 
-/* Offsets of the site symbols in the file. */
-static int find_sites(struct library *l)
+/* The place in the file of what the symbol stands for; false: its section has none. */
+static bool file_offset(Elf *elf, const GElf_Sym *sym, uint64_t *offset)
 {
-	static const char *const names[NR_CHANNEL_SITES] = {
-		[SITE_NOP1] = "gpucollect_site_nop1",
-		[SITE_NOP5] = "gpucollect_site_nop5",
-	};
-	Elf *elf;
+	Elf_Scn *in = elf_getscn(elf, sym->st_shndx);
+	GElf_Shdr sh;
+
+	if (sym->st_shndx == SHN_UNDEF || !in || !gelf_getshdr(in, &sh))
+		return false;
+	*offset = sym->st_value - sh.sh_addr + sh.sh_offset;
+	return true;
+}
+
+static int find_symbol(Elf *elf, const char *wanted, uint64_t *offset)
+{
 	Elf_Scn *scn = NULL;
 	GElf_Shdr sh;
-	Elf_Data *data;
 	GElf_Sym sym;
-	int i, n, err = -ENOENT;
+
+	while ((scn = elf_nextscn(elf, scn))) {
+		Elf_Data *data;
+
+		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_SYMTAB)
+			continue;
+		data = elf_getdata(scn, NULL);
+		for (int i = 0; data && gelf_getsym(data, i, &sym); i++) {
+			const char *name = elf_strptr(elf, sh.sh_link, sym.st_name);
+
+			if (name && !strcmp(name, wanted) && file_offset(elf, &sym, offset))
+				return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+int library__offset(const char *symbol, uint64_t *offset)
+{
+	Elf *elf;
+	int err;
 
 	elf_version(EV_CURRENT);
 	elf = elf_memory((char *)(uintptr_t)embedded_timing_library, embedded_size());
 	if (!elf)
 		return -EINVAL;
-	while ((scn = elf_nextscn(elf, scn))) {
-		if (!gelf_getshdr(scn, &sh) || sh.sh_type != SHT_SYMTAB)
-			continue;
-		data = elf_getdata(scn, NULL);
-		for (i = 0; data && gelf_getsym(data, i, &sym); i++) {
-			const char *name = elf_strptr(elf, sh.sh_link, sym.st_name);
-			Elf_Scn *in = elf_getscn(elf, sym.st_shndx);
-			GElf_Shdr text;
-
-			if (!name || !in || !gelf_getshdr(in, &text))
-				continue;
-			for (n = 1; n < NR_CHANNEL_SITES; n++)
-				if (!strcmp(name, names[n]))
-					l->site[n] = sym.st_value - text.sh_addr + text.sh_offset;
-		}
-	}
-	if (l->site[SITE_NOP1] && l->site[SITE_NOP5])
-		err = 0;
+	err = find_symbol(elf, symbol, offset);
 	elf_end(elf);
 	return err;
+}
+
+const void *library__image(size_t *size)
+{
+	*size = embedded_size();
+	return embedded_timing_library;
+}
+
+static int find_sites(struct library *l)
+{
+	int err = library__offset("gpucollect_site_nop1", &l->site[SITE_NOP1]);
+
+	return err ? err : library__offset("gpucollect_site_nop5", &l->site[SITE_NOP5]);
 }
 
 /* Not from a file system that is mounted noexec, as /run often is: the driver would say nothing. */

@@ -7,6 +7,7 @@
 #define LOADER_LIBRARY_H
 
 #include <linux/types.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "gpu_timing/channel.h"
@@ -24,6 +25,11 @@ int library__new(struct library **out, char **why);
 void library__free(struct library *l);	/* NULL is fine */
 
 const char *library__path(const struct library *l);
+
+/* The file's bytes, embedded in this program, for where it goes another way. */
+const void *library__image(size_t *size);
+/* Where in the file a symbol of its .symtab lies: -ENOENT if there is none of that name. */
+int library__offset(const char *symbol, uint64_t *offset);
 
 /*
  * Attaches the program to the sites; finds out which of them is cheapest on this kernel by calling

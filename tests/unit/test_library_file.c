@@ -226,8 +226,37 @@ START_TEST(no_place_at_all_is_said)
 }
 END_TEST
 
+START_TEST(symbols_are_found_in_the_image)
+{
+	static const uint8_t nop1[] = { 0x90, 0xc3 }, nop5[] = { 0x0f, 0x1f, 0x44, 0, 0, 0xc3 };
+	const uint8_t *image;
+	uint64_t at;
+	size_t size;
+
+	image = library__image(&size);
+	ck_assert_ptr_eq(image, embedded_timing_library);
+	ck_assert_int_eq(memcmp(image, "\177ELF", 4), 0);
+	ck_assert_int_eq(library__offset("gpucollect_site_nop1", &at), 0);
+	ck_assert_uint_le(at + sizeof(nop1), size);
+	ck_assert_int_eq(memcmp(image + at, nop1, sizeof(nop1)), 0);
+	ck_assert_int_eq(library__offset("gpucollect_site_nop5", &at), 0);
+	ck_assert_uint_le(at + sizeof(nop5), size);
+	ck_assert_int_eq(memcmp(image + at, nop5, sizeof(nop5)), 0);
+	ck_assert_int_eq(library__offset("gpucollect_stub", &at), 0);
+	ck_assert_uint_eq(at % 4096, 0);
+	ck_assert_uint_le(at + 4096, size);
+	/* push %rbx, and the page is filled up with what no code is */
+	ck_assert_uint_eq(image[at], 0x53);
+	ck_assert_uint_eq(image[at + 4095], 0xcc);
+	ck_assert_int_eq(library__offset("gpucollect", &at), -ENOENT);
+	ck_assert_int_eq(library__offset("", &at), -ENOENT);
+	/* one that the library only uses has no place */
+	ck_assert_int_eq(library__offset("dlopen", &at), -ENOENT);
+}
+END_TEST
+
 UNIT_MAIN("library_file",
-	  the_library_is_whole_wherever_it_is,
+	  the_library_is_whole_wherever_it_is, symbols_are_found_in_the_image,
 	  one_file_serves_all_runs,
 	  what_is_not_the_library_is_replaced,
 	  a_folder_that_others_can_change_is_not_used,
