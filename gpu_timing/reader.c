@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #define RING_MASK ((uint64_t)CHANNEL_RING_SIZE - 1)
@@ -22,7 +23,10 @@ struct channel {
 	struct channel_segment *segment;
 	uint64_t tail;		/* ours alone: what stands in the segment is never read back */
 	uint64_t beats;
+	uint32_t session;
 	bool broken;
+	struct channel_counters base;	/* when the session began */
+	struct channel_counters last;	/* read while it was the segment's */
 	union {
 		struct channel_head head;
 		struct channel_result result;
@@ -53,6 +57,47 @@ static int check_fd(int fd)
 	return 0;
 }
 
+/* The target begins another session: ours is over, and what stands there is not for us. */
+static bool is_over(const struct channel *ch)
+{
+	return READ_ONCE(ch->segment->session) != ch->session;
+}
+
+static uint64_t beginning(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+static void add_counters(const struct channel_segment *seg, struct channel_counters *sum)
+{
+	uint32_t nr = READ_ONCE(seg->nr_threads);
+
+	memset(sum, 0, sizeof(*sum));
+	/* Only those in use: reading the others would make the kernel allocate their pages. */
+	if (nr > CHANNEL_THREADS)
+		nr = CHANNEL_THREADS;
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct channel_thread *t = &seg->threads[i];
+
+		for (int k = 0; k < NR_LAUNCH_ENTRIES; k++)
+			sum->launches[k] += READ_ONCE(t->launches[k]);
+		for (int k = 0; k < NR_LAUNCH_CAUSES; k++)
+			sum->results[k] += READ_ONCE(t->results[k]);
+		sum->probes += READ_ONCE(t->probes);
+		sum->nested += READ_ONCE(t->nested);
+		sum->brackets += READ_ONCE(t->brackets);
+		sum->names_lost += READ_ONCE(t->names_lost);
+	}
+	for (int k = 0; k < NR_LAUNCH_ENTRIES; k++)
+		sum->launched += sum->launches[k];
+	sum->lost_results = READ_ONCE(seg->lost_results);
+	sum->lost_names = READ_ONCE(seg->lost_names);
+	sum->lost_devices = READ_ONCE(seg->lost_devices);
+}
+
 int channel__open(int fd, struct channel **channel)
 {
 	struct channel_segment *segment;
@@ -78,6 +123,13 @@ int channel__open(int fd, struct channel **channel)
 		goto unmap;
 	}
 	ch->segment = segment;
+	ch->session = READ_ONCE(segment->session);
+	ch->tail = READ_ONCE(segment->session_head);
+	/* None that an earlier collector has left there: a change is a sign of life. */
+	ch->beats = beginning();
+	/* The first one may have launched already; later ones wait for a sign of life. */
+	if (ch->session > 1)
+		add_counters(segment, &ch->base);
 	*channel = ch;
 	return 0;
 unmap:
@@ -178,9 +230,11 @@ int channel__poll(struct channel *ch, const struct channel_handler *handler, voi
 
 	if (ch->broken)
 		return -EBADMSG;
+	if (is_over(ch))
+		return 0;
 	head = __atomic_load_n(&ch->segment->head, __ATOMIC_ACQUIRE);
 	/* Nobody may reserve more than the ring holds. */
-	if (head - ch->tail > CHANNEL_RING_SIZE || head % 8)
+	if (head - ch->tail > CHANNEL_RING_SIZE || head % 8 || ch->tail % 8)
 		goto broken;
 	if (max > INT_MAX)
 		max = INT_MAX;
@@ -208,7 +262,8 @@ uint64_t channel__stalled(const struct channel *ch)
 {
 	uint64_t head = __atomic_load_n(&ch->segment->head, __ATOMIC_ACQUIRE);
 
-	if (ch->broken || head - ch->tail > CHANNEL_RING_SIZE || head == ch->tail || head_word(ch))
+	if (ch->broken || is_over(ch) || head - ch->tail > CHANNEL_RING_SIZE || head == ch->tail ||
+	    head_word(ch))
 		return 0;
 	return head - ch->tail;
 }
@@ -311,34 +366,28 @@ void channel__status(const struct channel *ch, struct channel_status *status)
 
 	status->state = state < NR_CHANNEL_STATES ? state : CHANNEL_REFUSED;
 	status->reason = reason < NR_CHANNEL_REASONS ? reason : REASON_NONE;
+	if (is_over(ch)) {
+		status->state = CHANNEL_PASSIVE;
+		status->reason = REASON_SUPERSEDED;
+	}
 	status->detail = READ_ONCE(seg->detail);
 	status->slots = READ_ONCE(seg->slots);
 }
 
-void channel__counters(const struct channel *ch, struct channel_counters *sum)
+/* Every field is a count. */
+#define NR_COUNTERS (sizeof(struct channel_counters) / sizeof(uint64_t))
+
+void channel__counters(struct channel *ch, struct channel_counters *sum)
 {
-	const struct channel_segment *seg = ch->segment;
-	uint32_t nr = READ_ONCE(seg->nr_threads);
+	uint64_t now[NR_COUNTERS], base[NR_COUNTERS];
 
-	memset(sum, 0, sizeof(*sum));
-	/* Only those in use: reading the others would make the kernel allocate their pages. */
-	if (nr > CHANNEL_THREADS)
-		nr = CHANNEL_THREADS;
-	for (uint32_t i = 0; i < nr; i++) {
-		const struct channel_thread *t = &seg->threads[i];
-
-		for (int k = 0; k < NR_LAUNCH_ENTRIES; k++)
-			sum->launches[k] += READ_ONCE(t->launches[k]);
-		for (int k = 0; k < NR_LAUNCH_CAUSES; k++)
-			sum->results[k] += READ_ONCE(t->results[k]);
-		sum->probes += READ_ONCE(t->probes);
-		sum->nested += READ_ONCE(t->nested);
-		sum->brackets += READ_ONCE(t->brackets);
-		sum->names_lost += READ_ONCE(t->names_lost);
+	if (!is_over(ch)) {
+		add_counters(ch->segment, &ch->last);
+		memcpy(now, &ch->last, sizeof(now));
+		memcpy(base, &ch->base, sizeof(base));
+		for (size_t i = 0; i < NR_COUNTERS; i++)
+			now[i] -= base[i];
+		memcpy(&ch->last, now, sizeof(now));
 	}
-	for (int k = 0; k < NR_LAUNCH_ENTRIES; k++)
-		sum->launched += sum->launches[k];
-	sum->lost_results = READ_ONCE(seg->lost_results);
-	sum->lost_names = READ_ONCE(seg->lost_names);
-	sum->lost_devices = READ_ONCE(seg->lost_devices);
+	*sum = ch->last;
 }

@@ -40,7 +40,9 @@ struct channel_status {
 	uint32_t slots;		/* bit set of enum channel_slot that hold hooks */
 };
 
-/* Sums over all threads, and the losses. A snapshot: the target goes on counting. */
+/*
+ * Sums over all threads, and the losses, of this session. A snapshot: the target goes on counting.
+ */
 struct channel_counters {
 	uint64_t launches[NR_LAUNCH_ENTRIES];
 	uint64_t results[NR_LAUNCH_CAUSES];
@@ -57,7 +59,9 @@ struct channel_counters {
 /*
  * Maps the segment behind fd (which stays the caller's and may be closed at once). Errors: -EINVAL
  * not a sealed memfd of the right size; -EPROTO not ours, or of another ABI; -EAGAIN: the library
- * has not finished it; else mmap's. The library's first value of `site` stays.
+ * has not finished it; else mmap's. The library's first value of `site` stays. To be called at the
+ * session's hello, before any sign of life: what the segment counts then is the base line. When the
+ * target has begun another session, this one reads as CHANNEL_PASSIVE and holds no more records.
  */
 int channel__open(int fd, struct channel **channel);
 void channel__close(struct channel *channel);	/* NULL is fine */
@@ -88,7 +92,7 @@ void channel__stop(struct channel *channel);
 
 /* A state or reason out of range reads as CHANNEL_REFUSED or REASON_NONE. */
 void channel__status(const struct channel *channel, struct channel_status *status);
-void channel__counters(const struct channel *channel, struct channel_counters *sum);
+void channel__counters(struct channel *channel, struct channel_counters *sum);
 
 /* For messages; never NULL. */
 const char *channel__cause_text(enum launch_cause cause);

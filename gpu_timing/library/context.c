@@ -8,6 +8,7 @@
 #include "gpu_timing/library/slot.h"
 
 #define DEVICE_NAME_ROOM 256
+#define LAUNCH_WAIT_NS 1000000ull
 /* For a thread inside a call of 0.1 us that may not get the CPU back at once. */
 #define SUSPEND_WAIT_NS 5000000000ull
 
@@ -57,12 +58,23 @@ struct context *context__at(uint32_t number)
 	return &table()->contexts[number - 1];
 }
 
+static void forget(struct context *c);
+static bool enter_gate(uint64_t deadline);
+static void leave_gate(void);
+
 static struct context *find(uint64_t handle, uint32_t to)
 {
 	for (uint32_t i = 0; i < to; i++)
 		if (load_acquire(&table()->contexts[i].handle) == handle)
 			return &table()->contexts[i];
 	return NULL;
+}
+
+static uint64_t number_of(uint64_t handle)
+{
+	unsigned long long id;
+
+	return lib.driver.ctx_get_id && !lib.driver.ctx_get_id((CUcontext)handle, &id) ? id : 0;
 }
 
 static struct context *make(uint64_t handle)
@@ -87,29 +99,13 @@ static struct context *make(uint64_t handle)
 		c->device = -1;
 		c->nr_brackets = 0;
 		c->holders = 0;
+		c->id = number_of(handle);
+		store_relaxed(&c->session, load_relaxed(&lib.memory->guard.session));
 		c->serial = __atomic_add_fetch(&table()->next_serial, 1, __ATOMIC_RELAXED);
 		store_release(&c->state, CONTEXT_LIVE);
 		return c;
 	}
 	return NULL;
-}
-
-struct context *context__get(CUcontext handle)
-{
-	struct context *c = NULL;
-
-	if (handle) {
-		c = find((uint64_t)handle, load_acquire(&table()->nr_contexts));
-		if (unlikely(!c))
-			c = make((uint64_t)handle);
-	}
-	/* Another thread is a few instructions before the end of make(). */
-	for (int i = 0; c && load_acquire(&c->state) == CONTEXT_FREE; i++) {
-		if (i == 1000)
-			return NULL;
-		__builtin_ia32_pause();
-	}
-	return c;
 }
 
 static void send_device(CUdevice device)
@@ -129,6 +125,88 @@ static void send_device(CUdevice device)
 	if (ring__put(lib.segment, CHANNEL_DEVICE, &rec, sizeof(rec), name, rec.len))
 		__atomic_add_fetch(&lib.segment->lost_devices, 1, __ATOMIC_RELAXED);
 	__atomic_or_fetch(&table()->devices_sent, 1ull << device, __ATOMIC_RELEASE);
+}
+
+static bool is_old(const struct context *c)
+{
+	return load_relaxed(&c->session) != load_relaxed(&lib.memory->guard.session);
+}
+
+/* c is of a session before: the same context still? Else its element is free again. */
+static void recognise(struct context *c, uint64_t handle)
+{
+	uint64_t id = number_of(handle);
+
+	if (!enter_gate(clock__ns() + LAUNCH_WAIT_NS))
+		return;
+	if (load_acquire(&c->state) != CONTEXT_FREE && load_acquire(&c->handle) == handle &&
+	    is_old(c)) {
+		if (id && id == c->id) {
+			send_device(load_relaxed(&c->device));
+			store_release(&c->session, load_relaxed(&lib.memory->guard.session));
+		} else {
+			forget(c);
+		}
+	}
+	leave_gate();
+}
+
+/* No element is free: one of an earlier session, which need not live any more, is. */
+static void make_room(void)
+{
+	if (!enter_gate(clock__ns() + LAUNCH_WAIT_NS))
+		return;
+	for (uint32_t i = 0; i < MAX_CONTEXTS; i++) {
+		struct context *c = &table()->contexts[i];
+
+		if (load_acquire(&c->state) != CONTEXT_FREE && is_old(c)) {
+			forget(c);
+			break;
+		}
+	}
+	leave_gate();
+}
+
+static struct context *find_or_make(uint64_t handle)
+{
+	struct context *c = find(handle, load_acquire(&table()->nr_contexts));
+
+	return likely(c) ? c : make(handle);
+}
+
+void context__begin(void)
+{
+	store_relaxed(&table()->devices_sent, 0ull);
+	for (int i = 0; i < MAX_DEVICES; i++)
+		store_relaxed(&table()->primary[i], 0ull);
+}
+
+/* Made, not just being made: another thread is then a few instructions before the end of make(). */
+static bool is_made(const struct context *c)
+{
+	for (int i = 0; load_acquire(&c->state) == CONTEXT_FREE; i++) {
+		if (i == 1000)
+			return false;
+		__builtin_ia32_pause();
+	}
+	return true;
+}
+
+struct context *context__get(CUcontext handle)
+{
+	struct context *c;
+
+	if (!handle)
+		return NULL;
+	c = find_or_make((uint64_t)handle);
+	if (likely(c) && likely(is_made(c)) && likely(!is_old(c)))
+		return c;
+	if (c)
+		recognise(c, (uint64_t)handle);
+	else
+		make_room();
+	c = find_or_make((uint64_t)handle);
+	return c && is_made(c) && !is_old(c) ? c : NULL;
 }
 
 /* c is current: learn its device and make some brackets. */
@@ -237,10 +315,14 @@ void context__fail(struct context *c, uint32_t serial, enum launch_cause cause, 
 }
 
 /* Bounded: a signal handler may have interrupted the holder in this very thread. */
-static void enter_gate(uint64_t deadline)
+static bool enter_gate(uint64_t deadline)
 {
-	while (__atomic_exchange_n(&table()->gate, 1u, __ATOMIC_ACQUIRE) && clock__ns() < deadline)
+	while (__atomic_exchange_n(&table()->gate, 1u, __ATOMIC_ACQUIRE)) {
+		if (clock__ns() > deadline)
+			return false;
 		sched_yield();
+	}
+	return true;
 }
 
 static void leave_gate(void)
@@ -319,7 +401,7 @@ static void forget_stream(struct stream *s, void *ctx)
 	if (!belongs(s, ctx))
 		return;
 	if (load_relaxed(&s->lock) == STREAM_SUSPENDED || stream__try_lock(s, STREAM_SUSPENDED)) {
-		harvest__give_up(s, CAUSE_CONTEXT_GONE, CUDA_SUCCESS);
+		harvest__give_up(s, CAUSE_CONTEXT_GONE, CUDA_SUCCESS, true);
 		stream__unlock(s);
 	}
 	stream__retire_at(s);

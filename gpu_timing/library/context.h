@@ -2,7 +2,9 @@
 /*
  * Contexts, and brackets: pairs of events that belong to one. Events are made in the thread that
  * launches, while its own context is current, a few at a time, and used again; they are never
- * destroyed by us. When their context goes they are forgotten.
+ * destroyed by us. When their context goes they are forgotten. Between two sessions nobody sees
+ * contexts go: a handle that comes again is the same context only if the driver's number for it,
+ * which is never used twice, is the same; else it is new, and the events of the old one forgotten.
  */
 #ifndef LIBRARY_CONTEXT_H
 #define LIBRARY_CONTEXT_H
@@ -63,6 +65,8 @@ struct context {
 	uint32_t error;		/* CUresult behind CONTEXT_ERROR */
 	uint32_t before;	/* state before CONTEXT_SUSPENDED */
 	uint32_t holders;	/* calls under way that may destroy it */
+	uint32_t session;	/* the last in which it was seen to live */
+	uint64_t id;		/* the driver's number; 0: it has none */
 	struct free_list pool;
 } __attribute__((aligned(64)));
 
@@ -78,7 +82,9 @@ struct context_table {
 	struct bracket brackets[MAX_BRACKETS];
 };
 
-/* The element for a handle, made if need be; NULL: the table is full. */
+/* A session begins. */
+void context__begin(void);
+/* The element for the handle of a living context, made if need be; NULL: the table is full. */
 struct context *context__get(CUcontext handle);
 uint32_t context__number(const struct context *c);	/* + 1 */
 struct context *context__at(uint32_t number);		/* of the same */

@@ -57,6 +57,7 @@ static bool find_object(struct driver *d, uint64_t address, const char **path)
 
 struct count {
 	uint64_t dev, inode;
+	uint64_t code;		/* an address in it */
 	bool several;
 };
 
@@ -73,6 +74,7 @@ static bool count_drivers(const struct map *map, void *ctx)
 		c->several = true;
 	c->dev = map->dev;
 	c->inode = map->inode;
+	c->code = map->start;
 	return !c->several;
 }
 
@@ -117,6 +119,7 @@ static bool take_calls(struct driver *d)
 	d->ctx_get_current = call(d, "cuCtxGetCurrent");
 	d->ctx_get_device = call(d, "cuCtxGetDevice");
 	d->primary_state = call(d, "cuDevicePrimaryCtxGetState");
+	d->ctx_get_id = call(d, "cuCtxGetId");
 	d->from_green = call(d, "cuCtxFromGreenCtx");
 	d->stream_get_ctx = call(d, "cuStreamGetCtx");
 	d->stream_is_capturing = call(d, "cuStreamIsCapturing");
@@ -144,14 +147,22 @@ enum channel_reason driver__find(struct driver *d, const void *caller)
 		return REASON_NO_DRIVER;
 	if (c.several)
 		return REASON_TWO_DRIVERS;
+	if (d->handle)
+		return REASON_NONE;
 	/* The driver may have been loaded under any name, and where only it can see itself. */
-	if (find_object(d, (uint64_t)caller, &path) && *path)
+	if (find_object(d, caller ? (uint64_t)caller : c.code, &path) && *path)
 		d->handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
 	if (!d->handle || !call(d, "cuLaunchKernel")) {
 		d->handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 		known = d->handle ? dlsym(d->handle, "cuLaunchKernel") : NULL;
 		if (!known || !find_object(d, (uint64_t)known, &path))
-			return REASON_NO_DRIVER;
+			goto none;
 	}
-	return take_calls(d) ? REASON_NONE : REASON_NO_CALL;
+	if (take_calls(d))
+		return REASON_NONE;
+	d->handle = NULL;
+	return REASON_NO_CALL;
+none:
+	d->handle = NULL;
+	return REASON_NO_DRIVER;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The libcuda that loaded us: where it lies, and the calls of it that we make. They are taken by
+ * The libcuda of the program: where it lies, and the calls of it that we make. They are taken by
  * dlsym from that very library and called through their exported entries, where the driver checks
  * that it isn't shut down.
  */
@@ -33,6 +33,7 @@ struct driver {
 	CUresult (*ctx_get_current)(CUcontext *ctx);
 	CUresult (*ctx_get_device)(CUdevice *device);
 	CUresult (*primary_state)(CUdevice device, unsigned int *flags, int *active);
+	CUresult (*ctx_get_id)(CUcontext ctx, unsigned long long *id);	/* may be NULL */
 	CUresult (*from_green)(CUcontext *ctx, CUgreenCtx green);	/* may be NULL */
 	CUresult (*stream_get_ctx)(CUstream stream, CUcontext *ctx);
 	CUresult (*stream_is_capturing)(CUstream stream, CUstreamCaptureStatus *status);
@@ -45,8 +46,8 @@ struct driver {
 };
 
 /*
- * Finds the driver that `caller`, a code address in it, belongs to. REASON_NONE or why not. Calls
- * nothing in the driver.
+ * Finds the driver that `caller`, a code address in it, belongs to; NULL: the one that is mapped as
+ * libcuda. REASON_NONE or why not. Calls nothing in the driver. Once found it stays.
  */
 enum channel_reason driver__find(struct driver *d, const void *caller);
 /* An exported entry: its address and size, or NULL. */

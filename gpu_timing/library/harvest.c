@@ -141,7 +141,7 @@ uint64_t harvest__all(void)
 	return outstanding;
 }
 
-void harvest__give_up(struct stream *s, enum launch_cause cause, CUresult error)
+void harvest__give_up(struct stream *s, enum launch_cause cause, CUresult error, bool forget)
 {
 	uint16_t *place, bracket;
 
@@ -149,7 +149,7 @@ void harvest__give_up(struct stream *s, enum launch_cause cause, CUresult error)
 		report(context__bracket(bracket), cause, error, 0);
 		store_relaxed(place, (uint16_t)0);
 		s->tail++;
-		context__give(bracket, true);
+		context__give(bracket, forget);
 		__atomic_sub_fetch(&s->outstanding, 1, __ATOMIC_RELEASE);
 	}
 }
@@ -161,7 +161,8 @@ void harvest__last(struct stream *s, uint64_t deadline)
 			return;
 		sched_yield();
 	}
-	harvest__give_up(s, CAUSE_NO_END, CUDA_SUCCESS);
+	/* Their context lives: the events can be recorded again, whether they are over or not. */
+	harvest__give_up(s, CAUSE_NO_END, CUDA_SUCCESS, false);
 	stream__unlock(s);
 }
 

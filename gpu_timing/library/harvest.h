@@ -28,16 +28,12 @@ void harvest__locked(struct stream *s, bool suspended);
 void harvest__own(struct stream *s, unsigned int max);
 /* The same in all streams; returns the brackets still under way. */
 uint64_t harvest__all(void);
-/* Reports all that is published with a cause; the caller holds the lock. */
-void harvest__give_up(struct stream *s, enum launch_cause cause, CUresult error);
+/*
+ * Reports all that is published with a cause; the caller holds the lock. `forget`: the events are
+ * of no more use.
+ */
+void harvest__give_up(struct stream *s, enum launch_cause cause, CUresult error, bool forget);
 /* After the end of harvesting: whatever is still there has no end. Waits for whoever is at it. */
 void harvest__last(struct stream *s, uint64_t deadline);
-
-/* Starts the thread, which waits for harvest__go. 0 or negative errno. */
-int harvest__start(void);
-void harvest__go(bool armed);
-/* The program has launched for the first time. */
-void harvest__wake(void);
-void harvest__at_exit(void);
 
 #endif

@@ -152,21 +152,20 @@ static CUresult cooperative_multi(CUDA_LAUNCH_PARAMS *list, unsigned int nr, uns
 
 	if (!launch__enter(&call, ENTRY_COOPERATIVE_MULTI))
 		return original(list, nr, flags);
+	launch__wait(&call);
 	r = original(list, nr, flags);
 	/* The list is known to be good only once the driver has taken it. */
 	if (r) {
 		describe(&call.t->launch, NULL, NULL, LAUNCH_COOPERATIVE | LAUNCH_FAILED);
-		launch__only_seen(&call, r);
+		launch__only_seen(&call, r, false);
 	}
 	for (unsigned int i = 0; !r && i < nr && i < MAX_MULTI; i++) {
 		const CUDA_LAUNCH_PARAMS *p = &list[i];
 
-		if (i)
-			thread__count(call.t, launches[ENTRY_COOPERATIVE_MULTI]);
 		describe(&call.t->launch, p->function, p->hStream, LAUNCH_COOPERATIVE);
 		set_shape(&call.t->launch, p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX,
 			  p->blockDimY, p->blockDimZ, p->sharedMemBytes);
-		launch__only_seen(&call, r);
+		launch__only_seen(&call, r, i > 0);
 	}
 	launch__leave(&call);
 	return r;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The library's own thread, and the two ends: on the collector's behalf, and at exit. */
+#include "gpu_timing/library/keeper.h"
+
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -10,9 +11,8 @@
 #include <unistd.h>
 
 #include "gpu_timing/library/harvest.h"
-#include "gpu_timing/library/library.h"
 #include "gpu_timing/library/segment.h"
-#include "gpu_timing/library/slot.h"
+#include "gpu_timing/library/session.h"
 
 #define MS 1000000ull
 #define SILENCE_NS (2000 * MS)
@@ -21,23 +21,17 @@
 #define TICK_LONG_NS (16 * MS)
 #define TICK_IDLE_NS (50 * MS)
 #define TICK_BEFORE_NS (250 * MS)
-#define EXIT_WAIT_NS (100 * MS)
-#define STOP_WAIT_NS (200 * MS)
-#define QUIET_WAIT_NS (1000 * MS)
 #define RELEASE_WAIT_NS (2000 * MS)
 #define STACK_SIZE (256u << 10)
 #define LARGE_STACK_SIZE (4u << 20)
 
-enum go { WAIT = 0, GO = 1, DROP = 2 };
+/* In guard.keeper: bit 0 the thread lives, above it how many sessions were asked for. */
+#define LIVES 1u
+#define REQUEST 2u
 
-static uint32_t go;
-static uint32_t retiring;	/* set by the one who ends it all */
-
-static void last_of_stream(struct stream *s, void *ctx)
+static uint32_t *keeper_word(void)
 {
-	const uint64_t *deadline = ctx;
-
-	harvest__last(s, *deadline);
+	return &lib.memory->guard.keeper;
 }
 
 static void sleep_ns(uint64_t ns)
@@ -48,79 +42,24 @@ static void sleep_ns(uint64_t ns)
 	nanosleep(&t, NULL);
 }
 
-static bool quiet(void)
-{
-	return load_acquire(&lib.memory->guard.quiet);
-}
-
-static void harvest_until(uint64_t wait)
-{
-	uint64_t deadline = clock__ns() + wait;
-
-	while (harvest__all() && !quiet() && clock__ns() < deadline)
-		sleep_ns(MS / 5);
-}
-
-/*
- * Every question to the driver is asked under its stream's lock: once these have been taken after
- * `quiet` was set, nobody is inside one. At exit that must be so before the driver's own handler,
- * and before the slots are restored, since from then on contexts go without our seeing it.
- */
-static void be_quiet(void)
-{
-	uint64_t deadline = clock__ns() + QUIET_WAIT_NS;
-
-	__atomic_store_n(&lib.memory->guard.quiet, 1u, __ATOMIC_SEQ_CST);
-	stream__each(last_of_stream, &deadline);
-}
-
-static bool retire_first(void)
-{
-	return !__atomic_exchange_n(&retiring, 1u, __ATOMIC_ACQ_REL);
-}
-
-
-/* Nobody listens any more, or the collector has had enough: the program as it was before. */
-static void retire(enum channel_reason reason)
-{
-	if (!retire_first())
-		return;
-	__atomic_store_n(&lib.memory->guard.active, 0u, __ATOMIC_SEQ_CST);
-	if (reason == REASON_STOPPED)
-		harvest_until(STOP_WAIT_NS);
-	be_quiet();
-	slot__restore();
-	store_relaxed(&lib.segment->reason, (uint32_t)reason);
-	store_release(&lib.segment->state, CHANNEL_PASSIVE);
-	segment__release(lib.segment, reason == REASON_STOPPED ? RELEASE_WAIT_NS : 0);
-}
-
-void harvest__at_exit(void)
-{
-	uint64_t deadline;
-
-	/* A forked child has inherited the handler. */
-	if (!load_relaxed(&lib.memory->guard.owner))
-		return;
-	if (!retire_first()) {
-		be_quiet();
-		return;
-	}
-	deadline = clock__ns() + EXIT_WAIT_NS;
-	harvest_until(EXIT_WAIT_NS);
-	/* A short program may end before the collector has taken hold of the segment. */
-	while (!load_acquire(&lib.segment->heartbeat) && clock__ns() < deadline)
-		sleep_ns(MS / 5);
-	be_quiet();
-	/* Launches of later handlers are still seen. */
-	store_release(&lib.segment->reason, (uint32_t)REASON_EXIT);
-}
-
 struct life {
+	uint32_t word;		/* guard.keeper when the session began */
 	uint64_t beat;		/* last value seen */
+	bool met;		/* there was a new one */
+	uint64_t collector;	/* who was at work then */
 	uint64_t silent;	/* ns without a new one */
 	uint64_t last;
 };
+
+static struct life begin_life(uint32_t word)
+{
+	return (struct life){
+		.word = word,
+		.beat = lib.memory->guard.beat,
+		.collector = load_acquire(&lib.segment->collector),
+		.last = clock__ns(),
+	};
+}
 
 /*
  * The collector's clock may be another (time namespaces), and both sides may have been stopped
@@ -132,15 +71,19 @@ static enum channel_reason look_for_life(struct life *life)
 	uint64_t gap = now - life->last;
 
 	life->last = now;
+	if (load_acquire(keeper_word()) != life->word)
+		return REASON_SUPERSEDED;
 	if (load_acquire(&lib.segment->command) == CHANNEL_STOP)
 		return REASON_STOPPED;
 	if (beat != life->beat) {
 		life->beat = beat;
+		life->met = true;
+		life->collector = load_acquire(&lib.segment->collector);
 		life->silent = 0;
 		return REASON_NONE;
 	}
 	life->silent += gap < 2 * TICK_BEFORE_NS ? gap : 2 * TICK_BEFORE_NS;
-	if (!beat)
+	if (!life->met)
 		return life->silent > ARRIVAL_NS ? REASON_NO_COLLECTOR : REASON_NONE;
 	return life->silent > SILENCE_NS ? REASON_SILENT : REASON_NONE;
 }
@@ -164,46 +107,121 @@ static uint64_t next_tick(uint64_t tick, uint64_t before, uint64_t left)
 	return 2 * tick < TICK_LONG_NS ? 2 * tick : TICK_LONG_NS;
 }
 
-static void *keep(void *arg)
+/* Until the session is to end: why. */
+static enum channel_reason watch(struct life *life)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	struct life life = { .last = clock__ns() };
+	const struct guard *g = &lib.memory->guard;
 	uint64_t tick = TICK_BEFORE_NS;
 	uint64_t before = 0, left;
-	bool relaxed = false;
-	uint32_t what, seen;
+	bool ready = false;
 
-	(void)arg;
-	prctl(PR_SET_NAME, "gpucollect");
-	while ((what = load_acquire(&go)) == WAIT)
-		syscall(SYS_futex, &go, FUTEX_WAIT_PRIVATE, WAIT, NULL, NULL, 0);
-	while (what == GO && load_acquire(&lib.memory->guard.active)) {
-		enum channel_reason reason = look_for_life(&life);
+	for (;;) {
+		uint32_t seen = load_acquire(&lib.segment->wake);
+		enum channel_reason reason = look_for_life(life);
 
-		seen = load_acquire(&lib.segment->wake);
-		if (reason) {
-			retire(reason);
-			break;
-		}
+		if (reason)
+			return reason;
 		/* No call into the driver before the program itself has launched. */
-		if (load_acquire(&lib.segment->state) == CHANNEL_RUNNING && !quiet()) {
-			if (!relaxed) {
+		if (load_acquire(&lib.segment->state) == CHANNEL_RUNNING &&
+		    !load_acquire(&g->quiet)) {
+			if (!ready) {
 				lib.driver.exchange_mode(&mode);
 				segment__populate(lib.segment);
 			}
-			relaxed = true;
+			ready = true;
 			left = harvest__all();
 			tick = next_tick(tick, before, left);
 			before = left;
 			thread__reclaim();
 		}
-		if (load_acquire(&lib.segment->command) != CHANNEL_STOP)
-			wait_for_wake(seen, tick);
+		wait_for_wake(seen, tick);
 	}
+}
+
+static void end(struct life *life, enum channel_reason reason)
+{
+	uint64_t deadline = clock__ns() + RELEASE_WAIT_NS;
+	uint64_t gone = life->collector;
+
+	if (!session__retire(reason))
+		return;
+	if (reason == REASON_SILENT || reason == REASON_NO_COLLECTOR)
+		__atomic_compare_exchange_n(&lib.segment->collector, &gone, 0ull, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+	while (reason == REASON_STOPPED && load_acquire(keeper_word()) == life->word &&
+	       load_acquire(&lib.segment->tail) != load_relaxed(&lib.segment->head) &&
+	       clock__ns() < deadline)
+		sleep_ns(5 * MS);
+	segment__release(lib.segment);
+}
+
+/* Nothing is touched before somebody is there to see it. */
+static enum channel_reason wait_for_collector(struct life *life)
+{
+	for (;;) {
+		uint32_t seen = load_acquire(&lib.segment->wake);
+		enum channel_reason reason = look_for_life(life);
+
+		if (reason || life->met)
+			return reason;
+		wait_for_wake(seen, TICK_SHORT_NS);
+	}
+}
+
+static void serve(uint32_t word)
+{
+	enum channel_reason reason;
+	struct life life;
+	uint32_t detail;
+
+	reason = session__begin(NULL, &detail);
+	life = begin_life(word);
+	session__publish(reason ? CHANNEL_REFUSED : CHANNEL_STARTING, reason, detail);
+	if (reason)
+		return;
+	reason = wait_for_collector(&life);
+	if (session__is_over())
+		reason = REASON_EXIT;
+	if (!reason) {
+		reason = session__arm(&detail);
+		if (reason) {
+			session__refuse(reason, detail);
+			return;
+		}
+		reason = watch(&life);
+	}
+	end(&life, reason);
+}
+
+static void serve_armed(uint32_t word)
+{
+	struct life life = begin_life(word);
+
+	end(&life, watch(&life));
+}
+
+static void *keep(void *arg)
+{
+	bool armed = arg != NULL;
+	uint32_t word;
+
+	prctl(PR_SET_NAME, "gpucollect");
+	do {
+		word = load_acquire(keeper_word());
+		if (armed)
+			serve_armed(word);
+		else
+			serve(word);
+		armed = false;
+		/* Unless another session was asked for meanwhile. */
+	} while (!__atomic_compare_exchange_n(keeper_word(), &word, word & ~LIVES, false,
+					      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+	thread__leave();
 	return NULL;
 }
 
-int harvest__start(void)
+static int start(void *armed)
 {
 	pthread_attr_t attr;
 	sigset_t all, old;
@@ -218,25 +236,48 @@ int harvest__start(void)
 	/* The program's signals are the program's: this thread must never take one. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, &attr, keep, NULL);
+	err = pthread_create(&thread, &attr, keep, armed);
 	if (err == EINVAL) {
 		/* The program's thread-local data alone are larger than such a stack. */
 		pthread_attr_setstacksize(&attr, LARGE_STACK_SIZE);
-		err = pthread_create(&thread, &attr, keep, NULL);
+		err = pthread_create(&thread, &attr, keep, armed);
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	return -err;
 }
 
-void harvest__wake(void)
+int keeper__start_armed(void)
+{
+	int err;
+
+	store_release(keeper_word(), LIVES);
+	err = start(&lib);
+	if (err)
+		store_release(keeper_word(), 0u);
+	return err;
+}
+
+int keeper__request(void)
+{
+	uint32_t word = __atomic_load_n(keeper_word(), __ATOMIC_ACQUIRE);
+	int err;
+
+	while (!__atomic_compare_exchange_n(keeper_word(), &word, (word + REQUEST) | LIVES, false,
+					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		;
+	if (word & LIVES) {
+		keeper__wake();
+		return 0;
+	}
+	err = start(NULL);
+	if (err)
+		__atomic_and_fetch(keeper_word(), ~LIVES, __ATOMIC_RELEASE);
+	return err;
+}
+
+void keeper__wake(void)
 {
 	__atomic_add_fetch(&lib.segment->wake, 1, __ATOMIC_RELEASE);
 	syscall(SYS_futex, &lib.segment->wake, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
-
-void harvest__go(bool armed)
-{
-	store_release(&go, armed ? GO : DROP);
-	syscall(SYS_futex, &go, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }

@@ -2,7 +2,6 @@
 #include "gpu_timing/library/launch.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "gpu_timing/library/harvest.h"
 #include "gpu_timing/library/segment.h"
@@ -92,9 +91,9 @@ static void give_back(struct thread *t, bool forget)
 	__atomic_sub_fetch(&t->stream->outstanding, 1, __ATOMIC_RELAXED);
 }
 
-static void fire(struct thread *t)
+static void fire(struct thread *t, uint32_t session)
 {
-	t->launch.id = ++t->next_id;
+	t->launch.id = (uint64_t)session << CHANNEL_SESSION_SHIFT | ++t->next_id;
 	t->launch.weight = 1;
 	thread__count(t, probes);
 	/* The id stays in the thread's memory: the probe must see all stores before it. */
@@ -121,7 +120,8 @@ void launch__begin(struct call *call, CUstream stream)
 		call->cause = find_stream(call);
 	if (!call->cause)
 		call->cause = take_bracket(call);
-	fire(t);
+	fire(t, call->session);
+	session__leave(t, call->was_inside);
 
 	if (t->stream && t->turn == call->turn) {
 		call->alone = !__atomic_fetch_add(&t->stream->active, 1, __ATOMIC_ACQ_REL);
@@ -217,41 +217,30 @@ static void publish(struct call *call, uint32_t name)
 		harvest__last(s, clock__ns() + LAST_WAIT_NS);
 }
 
-static void first_success(void)
+static void let_go(struct thread *t, bool forget)
 {
-	uint32_t armed = CHANNEL_ARMED;
-
-	/* Only handlers registered after cuInit still find a driver that works. */
-	if (!__atomic_compare_exchange_n(&lib.segment->state, &armed, CHANNEL_RUNNING, false,
-					 __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		return;
-	atexit(harvest__at_exit);
-	harvest__wake();
+	if (t->entered)
+		__atomic_sub_fetch(&t->stream->active, 1, __ATOMIC_ACQ_REL);
+	t->entered = 0;
+	if (t->bracket)
+		give_back(t, forget);
+	t->stream = NULL;
 }
 
-void launch__end(struct call *call, CUresult result)
+static void note_success(void)
+{
+	if (unlikely(load_relaxed(&lib.segment->state) == CHANNEL_ARMED))
+		session__first_launch();
+}
+
+/* What is left of a launch once its end is recorded; we are inside its session. */
+static void finish(struct call *call, CUresult result)
 {
 	struct thread *t = call->t;
-	int saved = errno;
 	uint32_t name = 0;
 
-	/* Forked inside the driver's call (from a signal handler): all of this is the parent's. */
-	if (unlikely(!load_relaxed(&lib.memory->guard.owner)) || unlikely(t->turn != call->turn))
-		return;
-	if (result) {
-		call->cause = CAUSE_LAUNCH_FAILED;
-		call->error = result;
-		t->launch.flags |= LAUNCH_FAILED;
-	} else if (t->bracket && !call->cause) {
-		record_end(call);
-	}
-	if (t->entered) {
-		t->entered = 0;
-		__atomic_sub_fetch(&t->stream->active, 1, __ATOMIC_ACQ_REL);
-	}
 	if (!result) {
-		if (unlikely(load_relaxed(&lib.segment->state) == CHANNEL_ARMED))
-			first_success();
+		note_success();
 		if (!(t->launch.flags & LAUNCH_GRAPH))
 			name = name__find(t, t->launch.function);
 	}
@@ -263,22 +252,64 @@ void launch__end(struct call *call, CUresult result)
 		report(call, name);
 	}
 	t->stream = NULL;
+}
+
+void launch__end(struct call *call, CUresult result)
+{
+	struct thread *t = call->t;
+	uint32_t was = 0;
+	int saved = errno;
+
+	/* Forked inside the driver's call (from a signal handler): all of this is the parent's. */
+	if (unlikely(!load_relaxed(&lib.memory->guard.owner)) || unlikely(t->turn != call->turn))
+		return;
+	if (result) {
+		call->cause = CAUSE_LAUNCH_FAILED;
+		call->error = result;
+		t->launch.flags |= LAUNCH_FAILED;
+	} else if (t->bracket && !call->cause &&
+		   load_acquire(&lib.memory->guard.open) == call->session) {
+		record_end(call);
+	}
+	if (t->entered) {
+		t->entered = 0;
+		__atomic_sub_fetch(&t->stream->active, 1, __ATOMIC_ACQ_REL);
+	}
+	if (session__enter(t, call->session, &was)) {
+		finish(call, result);
+		session__leave(t, was);
+	} else {
+		/* Its session is over: nobody waits for it. */
+		let_go(t, false);
+	}
 	launch__leave(call);
 	errno = saved;
 }
 
-void launch__only_seen(struct call *call, CUresult result)
+void launch__wait(struct call *call)
+{
+	session__leave(call->t, call->was_inside);
+}
+
+void launch__only_seen(struct call *call, CUresult result, bool further)
 {
 	struct thread *t = call->t;
+	uint32_t was = 0;
 	int saved = errno;
 
+	if (!session__enter(t, call->session, &was))
+		return;
+
+	if (further)
+		thread__count(t, launches[t->launch.entry]);
 	call->context = NULL;
 	call->cause = result ? CAUSE_LAUNCH_FAILED : CAUSE_ENTRY;
 	call->error = result;
-	fire(t);
-	if (!result && load_relaxed(&lib.segment->state) == CHANNEL_ARMED)
-		first_success();
+	fire(t, call->session);
+	if (!result)
+		note_success();
 	report(call, result ? 0 : name__find(t, t->launch.function));
+	session__leave(t, was);
 	errno = saved;
 }
 
@@ -292,12 +323,8 @@ void launch__abandon(struct thread *t)
 {
 	struct call call = { .t = t, .cause = CAUSE_NO_END };
 
-	if (t->entered)
-		__atomic_sub_fetch(&t->stream->active, 1, __ATOMIC_RELAXED);
-	t->entered = 0;
-	if (t->bracket)
-		give_back(t, true);
-	t->stream = NULL;
+	t->inside = 0;
+	let_go(t, true);
 	if (t->launch.id)
 		report(&call, 0);
 	t->frame = NULL;

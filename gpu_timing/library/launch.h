@@ -7,7 +7,7 @@
  *	if (!launch__enter(&call, entry))
  *		return original(…);
  *	fill in call.t->launch: function, stream, shape, flags
- *	launch__begin(&call, stream);
+ *	launch__begin(&call, stream);	(inside the session from launch__enter to its end)
  *	result = original(…);
  *	launch__end(&call, result);
  */
@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-#include "gpu_timing/library/library.h"
+#include "gpu_timing/library/session.h"
 
 struct call {
 	struct thread *t;
@@ -25,6 +25,8 @@ struct call {
 	uint32_t seq;			/* of the stream, when this launch began in it */
 	uint32_t weight;
 	uint32_t turn;
+	uint32_t session;
+	uint32_t was_inside;
 	uint64_t begun;			/* CLOCK_MONOTONIC ns: the first record was made */
 	bool alone;			/* no other launch was under way in the stream */
 	enum launch_cause cause;
@@ -33,8 +35,13 @@ struct call {
 
 void launch__begin(struct call *call, CUstream stream);
 void launch__end(struct call *call, CUresult result);
-/* A probe and a RESULT for one launch that is never bracketed, after the driver has taken it. */
-void launch__only_seen(struct call *call, CUresult result);
+/* No probe now: the driver's function may sleep, and its launches are only known after it. */
+void launch__wait(struct call *call);
+/*
+ * After that: a probe and a RESULT for one launch that is never bracketed; `further`: it is another
+ * one than that which launch__enter has counted.
+ */
+void launch__only_seen(struct call *call, CUresult result, bool further);
 void launch__leave(struct call *call);
 /* A hook was left by a jump out of a signal handler: gives back what it held. */
 void launch__abandon(struct thread *t);
@@ -54,21 +61,21 @@ static inline bool launch__enter(struct call *call, enum launch_entry entry)
 	if (unlikely(!load_relaxed(&m->guard.active)))
 		return false;
 	t = thread__self();
-	if (unlikely(!t)) {
-		thread__count_shared(offsetof(struct channel_thread, launches) +
-				     entry * sizeof(uint64_t));
-		return false;
-	}
-	if (unlikely(t->frame)) {
+	if (unlikely(t && t->frame)) {
 		if ((uintptr_t)frame < (uintptr_t)t->frame) {
 			thread__count(t, nested);
 			return false;
 		}
 		launch__abandon(t);
 	}
-	thread__count(t, launches[entry]);
-	if (load_relaxed(&lib.segment->site) == SITE_NONE)
+	call->session = load_relaxed(&m->guard.open);
+	if (unlikely(!call->session) || !session__enter(t, call->session, &call->was_inside))
 		return false;
+	thread__count(t, launches[entry]);
+	if (unlikely(!t) || load_relaxed(&lib.segment->site) == SITE_NONE) {
+		session__leave(t, call->was_inside);
+		return false;
+	}
 	t->frame = frame;
 	call->t = t;
 	call->turn = ++t->turn;

@@ -32,9 +32,15 @@
 #define store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 
 struct guard {
-	uint32_t owner;		/* 1 in the process that was injected, 0 in a forked child */
+	uint32_t owner;		/* 1 in the process that we came into, 0 in a forked child */
 	uint32_t active;	/* 1 while hooks do more than pass through */
-	uint32_t quiet;		/* 1: nobody asks the driver about brackets any more */
+	uint32_t quiet;		/* 1: nobody asks the driver about brackets */
+	uint32_t session;	/* number of the one at work or, after it, of the last */
+	uint32_t open;		/* that number while it takes records, else 0 (session.h) */
+	uint32_t inside;	/* threads inside it that have no element of their own */
+	uint32_t retiring;	/* set by the one who ends it */
+	uint32_t keeper;	/* sessions asked for, and whether the thread lives (keeper.c) */
+	uint64_t beat;		/* the collector's heartbeat as it was when the session began */
 };
 
 struct memory {
@@ -49,7 +55,7 @@ struct library {
 	struct memory *memory;
 	struct channel_segment *segment;
 	struct driver driver;
-	/* What the slots held before us: set before a hook can be called, never changed after. */
+	/* What the slots held before us: set before a hook can be called. */
 	void *original[NR_CHANNEL_SLOTS];
 };
 

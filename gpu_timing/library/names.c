@@ -134,7 +134,8 @@ uint32_t name__find(struct thread *t, uint64_t function)
 	status = resolve(e, function, &name, &len);
 	hash = hash_of(name ? name : "", len, status);
 	/* The check holds hash and generation together, whoever else may write either. */
-	if (!generation || (load_acquire(&e->check) ^ mix(generation)) != hash) {
+	if (generation < load_relaxed(&table()->first) ||
+	    (load_acquire(&e->check) ^ mix(generation)) != hash) {
 		generation = send(function, status, name, len);
 		if (!generation)
 			return 0;	/* asked again at the next launch */
@@ -150,6 +151,12 @@ void name__note(uint64_t function, enum handle_kind kind)
 
 	if (e)
 		store_relaxed(&e->kind, (uint32_t)kind);
+}
+
+void name__begin(void)
+{
+	store_relaxed(&table()->first, load_relaxed(&table()->generation) + 1);
+	name__forget_all();
 }
 
 void name__forget_all(void)

@@ -32,9 +32,12 @@ struct name_entry {
 struct name_table {
 	uint32_t epoch;		/* from 1; raised when anything is unloaded */
 	uint32_t generation;	/* of the last NAME */
+	uint32_t first;		/* of this session: what was told before is told again */
 	struct name_entry entries[MAX_NAMES];
 };
 
+/* A session begins. */
+void name__begin(void);
 /* The generation that holds for a handle that has just been launched; 0: none. */
 uint32_t name__find(struct thread *t, uint64_t function);
 void name__note(uint64_t function, enum handle_kind kind);

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gpu_timing/library/library.h"
+#include "gpu_timing/library/session.h"
 
 #define RING_MASK ((uint64_t)CHANNEL_RING_SIZE - 1)
 #define FAR_DESCRIPTOR 500
@@ -68,7 +68,6 @@ int segment__create(struct channel_segment **segment)
 	}
 	seg->abi = CHANNEL_ABI;
 	seg->size = CHANNEL_SIZE;
-	seg->site = SITE_NOP1;
 	seg->nr_threads = 1;
 	*segment = seg;
 	return fd;
@@ -86,14 +85,22 @@ void segment__populate(struct channel_segment *seg)
 	madvise(seg->ring, CHANNEL_RING_SIZE, MADV_POPULATE_WRITE);
 }
 
-void segment__release(struct channel_segment *seg, uint64_t wait)
+void segment__release(struct channel_segment *seg)
 {
-	uint64_t deadline = clock__ns() + wait;
-	struct timespec t = { .tv_nsec = 5000000 };
+	if (madvise(seg->ring, CHANNEL_RING_SIZE, MADV_REMOVE))
+		memset(seg->ring, 0, CHANNEL_RING_SIZE);
+}
 
-	while (load_acquire(&seg->tail) != load_relaxed(&seg->head) && clock__ns() < deadline)
-		nanosleep(&t, NULL);
-	madvise(seg->ring, CHANNEL_RING_SIZE, MADV_REMOVE);
+void segment__begin(struct channel_segment *seg, uint32_t session)
+{
+	/* Of the session before something may be left that its collector has not read. */
+	if (load_relaxed(&seg->head))
+		segment__release(seg);
+	store_relaxed(&seg->session_head, load_relaxed(&seg->head));
+	store_relaxed(&seg->tail, load_relaxed(&seg->head));
+	store_relaxed(&seg->command, (uint32_t)CHANNEL_RUN);
+	store_relaxed(&seg->site, (uint32_t)SITE_NOP1);
+	store_release(&seg->session, session);
 }
 
 void segment__publish(struct channel_segment *seg, enum channel_state state)
@@ -155,7 +162,12 @@ int ring__put(struct channel_segment *seg, enum channel_type type, void *record,
 
 void segment__result(struct thread *t, struct channel_result *result)
 {
+	uint32_t session = session__of(result->launch), was = 0;
+
+	if (!session || !session__enter(t, session, &was))
+		return;
 	thread__count(t, results[result->cause]);
 	if (ring__put(lib.segment, CHANNEL_RESULT, result, sizeof(*result), NULL, 0))
 		__atomic_add_fetch(&lib.segment->lost_results, 1, __ATOMIC_RELAXED);
+	session__leave(t, was);
 }

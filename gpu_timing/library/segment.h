@@ -16,12 +16,14 @@ struct thread;
  * negative errno. The magic is not written yet: segment__publish does that.
  */
 int segment__create(struct channel_segment **segment);
+/* Empty, for the session with that number. Nobody writes records now. */
+void segment__begin(struct channel_segment *segment, uint32_t session);
 void segment__publish(struct channel_segment *segment, enum channel_state state);
 
 /* Makes the ring's pages, so that no launching thread has to. */
 void segment__populate(struct channel_segment *segment);
-/* At the end: gives the ring's memory back once it has been read, at latest after `wait` ns. */
-void segment__release(struct channel_segment *segment, uint64_t wait);
+/* Gives the ring's memory back: all of it reads as 0. */
+void segment__release(struct channel_segment *segment);
 
 /*
  * Copies a record into the ring: `fixed` bytes at `record`, whose head is filled in, then `len` at
@@ -30,7 +32,10 @@ void segment__release(struct channel_segment *segment, uint64_t wait);
 int ring__put(struct channel_segment *segment, enum channel_type type, void *record, size_t fixed,
 	      const void *text, size_t len);
 
-/* One RESULT; counts it, for t where there is one, and its loss. head is filled in. */
+/*
+ * One RESULT; counts it, for t where there is one, and its loss. head is filled in. Of another
+ * session than the open one: nothing.
+ */
 void segment__result(struct thread *t, struct channel_result *result);
 
 #endif

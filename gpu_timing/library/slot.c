@@ -41,6 +41,12 @@ static uint64_t read_slot(uint64_t address)
 	return __atomic_load_n((uint64_t *)address, __ATOMIC_ACQUIRE);
 }
 
+/* From a session before: where hooks had to stay, or in a child of a process that had them in. */
+static bool holds_ours(uint32_t i)
+{
+	return lib.original[i] && read_slot(slots[i].address) == (uint64_t)hook__of(i);
+}
+
 static enum channel_reason look_at(uint32_t i, uint64_t *gone)
 {
 	struct slot *s = &slots[i];
@@ -55,6 +61,7 @@ static enum channel_reason look_at(uint32_t i, uint64_t *gone)
 	if (*gone && stub.gone != *gone)
 		return REASON_SHAPE;
 	*gone = stub.gone;
+	s->placed = false;
 	if (stub.gone % sizeof(uint32_t) || stub.slot % sizeof(uint64_t) ||
 	    !driver__holds(&lib.driver, stub.gone, sizeof(uint32_t), PF_R | PF_W) ||
 	    !driver__holds(&lib.driver, stub.slot, sizeof(uint64_t), PF_R | PF_W))
@@ -67,11 +74,10 @@ static enum channel_reason look_at(uint32_t i, uint64_t *gone)
 		if (slots[k].address == stub.slot)
 			return REASON_SLOT_SHARED;
 	}
-	if (!driver__holds(&lib.driver, read_slot(stub.slot), 1, PF_R | PF_X))
-		return REASON_SLOT_FOREIGN;
 	s->entry = (uint64_t)code;
 	s->address = stub.slot;
-	return REASON_NONE;
+	return holds_ours(i) || driver__holds(&lib.driver, read_slot(stub.slot), 1, PF_R | PF_X) ?
+		       REASON_NONE : REASON_SLOT_FOREIGN;
 }
 
 struct place {
@@ -224,7 +230,8 @@ enum channel_reason slot__prepare(uint32_t *detail)
 	if (shared(detail))
 		return REASON_SLOT_SHARED;
 	for (uint32_t i = 1; i < NR_CHANNEL_SLOTS; i++)
-		lib.original[i] = slots[i].address ? (void *)read_slot(slots[i].address) : NULL;
+		if (slots[i].address && !holds_ours(i))
+			store_release(&lib.original[i], (void *)read_slot(slots[i].address));
 	*detail = 0;
 	return REASON_NONE;
 }
@@ -278,7 +285,7 @@ enum channel_reason slot__arm(uint32_t *detail)
 	for (uint32_t i = 1; i < NR_CHANNEL_SLOTS; i++) {
 		int err;
 
-		if (!slots[i].address)
+		if (!slots[i].address || holds_ours(i))
 			continue;
 		err = exchange(&slots[i], lib.original[i], hook__of(i));
 		if (err) {
@@ -288,6 +295,7 @@ enum channel_reason slot__arm(uint32_t *detail)
 		}
 		__atomic_or_fetch(&lib.segment->slots, 1u << i, __ATOMIC_RELAXED);
 	}
+	slot__check();
 	return REASON_NONE;
 }
 

@@ -197,6 +197,18 @@ void stream__each(void (*fn)(struct stream *s, void *ctx), void *ctx)
 	}
 }
 
+static void retire(struct stream *s, void *ctx)
+{
+	(void)ctx;
+	if (!load_acquire(&s->dead))
+		stream__retire_at(s);
+}
+
+void stream__retire_all(void)
+{
+	stream__each(retire, NULL);
+}
+
 bool stream__try_lock(struct stream *s, enum stream_lock as)
 {
 	uint32_t expected = STREAM_UNLOCKED;

@@ -76,6 +76,9 @@ void stream__retire_at(struct stream *s);
 /* Frees a retired one in which nothing is under way any more. */
 void stream__free_if_done(struct stream *s);
 
+/* Of the session before: their handles may stand for others by now. */
+void stream__retire_all(void);
+
 void stream__each(void (*fn)(struct stream *s, void *ctx), void *ctx);
 
 bool stream__try_lock(struct stream *s, enum stream_lock as);

@@ -13,10 +13,8 @@
 
 __thread struct thread *thread_self __attribute__((visibility("hidden")));
 
-void thread__init(void)
+void thread__init(struct thread_table *table)
 {
-	struct thread_table *table = &lib.memory->threads;
-
 	/* Pointers are set when an element is first used: untouched ones cost no memory. */
 	table->free = CHANNEL_THREADS - 1;
 	table->hint = 1;
@@ -32,6 +30,7 @@ static void prepare(struct thread *t, uint32_t index)
 		t->next_id = (uint64_t)index << 40;
 	t->random = t->next_id + clock__ns();
 	t->frame = NULL;
+	t->inside = 0;
 	while (nr <= index && !__atomic_compare_exchange_n(&lib.segment->nr_threads, &nr,
 							   index + 1, true, __ATOMIC_RELEASE,
 							   __ATOMIC_RELAXED))
@@ -73,6 +72,7 @@ static bool reclaim(struct thread *t, pid_t pid)
 		return false;
 	if (t->frame)
 		launch__abandon(t);
+	t->inside = 0;
 	store_relaxed(&t->counters->in_use, 0u);
 	store_release(&t->tid, 0u);
 	__atomic_add_fetch(&lib.memory->threads.free, 1, __ATOMIC_RELAXED);
@@ -127,7 +127,7 @@ struct thread *thread__find(void)
 	/* The shared count takes those that come while all are taken. */
 	if (load_relaxed(&table->free))
 		t = take_free((uint32_t)syscall(SYS_gettid));
-	if (t && thread_self) {
+	if (t && thread__is_ours(table, thread_self)) {
 		/* A signal handler launched meanwhile and found its own. */
 		store_release(&t->tid, 0u);
 		__atomic_add_fetch(&table->free, 1, __ATOMIC_RELAXED);
@@ -136,6 +136,37 @@ struct thread *thread__find(void)
 	thread_self = t;
 	errno = saved;
 	return t;
+}
+
+void thread__leave(void)
+{
+	struct thread *t = thread_self;
+
+	thread_self = NULL;
+	if (!thread__is_ours(&lib.memory->threads, t))
+		return;
+	store_relaxed(&t->counters->in_use, 0u);
+	store_release(&t->tid, 0u);
+	__atomic_add_fetch(&lib.memory->threads.free, 1, __ATOMIC_RELAXED);
+}
+
+bool thread__any_inside(uint32_t *tid)
+{
+	uint32_t nr = load_acquire(&lib.segment->nr_threads);
+
+	*tid = 0;
+	if (__atomic_load_n(&lib.memory->guard.inside, __ATOMIC_SEQ_CST))
+		return true;
+	for (uint32_t i = 1; i < nr; i++) {
+		struct thread *t = &lib.memory->threads.threads[i];
+
+		if (!__atomic_load_n(&t->inside, __ATOMIC_SEQ_CST) ||
+		    (!load_relaxed(&lib.segment->confined) && reclaim(t, getpid())))
+			continue;
+		*tid = load_relaxed(&t->tid);
+		return true;
+	}
+	return false;
 }
 
 void thread__count_shared(size_t offset)

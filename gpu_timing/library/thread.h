@@ -23,6 +23,7 @@ struct thread {
 	struct stream *stream;		/* of that launch */
 	uint32_t entered;		/* bool: counted as active in it */
 	uint32_t turn;			/* of that launch: another value means that it was given up */
+	uint32_t inside;		/* bool: of the session (session.h) */
 	uint64_t next_id;		/* goes on when the element changes hands: ids are unique */
 	uint64_t random;
 	/*
@@ -42,17 +43,25 @@ struct thread_table {
 
 extern __thread struct thread *thread_self __attribute__((visibility("hidden")));
 
-void thread__init(void);
+void thread__init(struct thread_table *table);
 /* Finds an element for the calling thread; NULL: none is free. Makes system calls. */
 struct thread *thread__find(void);
 /* Takes elements of dead threads back, if few are free. Only the library's own thread calls it. */
 void thread__reclaim(void);
-static inline struct thread *thread__self(void)
-{
-	struct thread *t = thread_self;
+/* Gives the caller's element back: of a thread of ours that ends. */
+void thread__leave(void);
+/* Is any thread inside the session? Its tid, or 0 where it has no element; false: nobody. */
+bool thread__any_inside(uint32_t *tid);
 
-	return __builtin_expect(t != NULL, 1) ? t : thread__find();
+/* A thread that forked has that of its parent's table. */
+static inline bool thread__is_ours(const struct thread_table *table, const struct thread *t)
+{
+	return (uintptr_t)t - (uintptr_t)table->threads < sizeof(table->threads);
 }
+
+#define thread__self()								\
+	(__builtin_expect(thread__is_ours(&lib.memory->threads, thread_self), 1) ? \
+		 thread_self : thread__find())
 
 /* Adds to a counter of t, or of the shared element where there is no t. */
 void thread__count_shared(size_t offset);

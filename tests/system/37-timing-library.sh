@@ -12,7 +12,8 @@ is() {	# WHAT GOT WANTED
 }
 
 is "needed libraries" "$(readelf -dW "$lib" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | xargs)" libc.so.6
-is "exported symbols" "$(nm -D --defined-only "$lib" | awk '{ print $3 }' | xargs)" InitializeInjection
+is "exported symbols" "$(nm -D --defined-only "$lib" | awk '{ print $3 }' | sort | xargs)" \
+	"InitializeInjection gpucollect_attach gpucollect_identity"
 # 8 bytes that the loader has room for without malloc; any more may fail to load
 is "thread-local bytes" "$(readelf -lW "$lib" | awk '$1 == "TLS" { print $6 }')" 0x000008
 is "thread-local model" "$(readelf -dW "$lib" | grep -c STATIC_TLS)" 1
@@ -49,4 +50,25 @@ site() {	# NAME SIZE CODE
 }
 site gpucollect_site_nop1 2 90c3
 site gpucollect_site_nop5 6 0f1f440000c3
+
+# The stub: a page of the file that is its own, which needs nothing of the rest.
+read -r address size < <(readelf -sW "$lib" | awk '$8 == "gpucollect_stub" && $4 == "FUNC" { print $2, $3 }')
+is "stub: address in its page" $((0x$address % 4096)) 0
+read -r start at length < <(readelf -SW "$lib" | sed 's/^ *\[ *//' |
+	awk '$2 == ".gpucollect.stub" { print $4, $5, $6 }')
+is "stub: section" "$start $((0x$at % 4096)) $length" "$address 0 001000"
+[ "$size" -le 4096 ] || is "stub: size" "$size" "at most 4096"
+in_page() {	# hexadecimal addresses, one a line: how many lie in the stub's page
+	local a n=0
+	while read -r a; do
+		a=$((0x$a - 0x$address))
+		[ $a -ge 0 ] && [ $a -lt 4096 ] && n=$((n + 1))
+	done
+	echo $n
+}
+is "stub: relocations" "$(readelf -rW "$lib" | awk '$1 ~ /^[0-9a-f]+$/ { print $1 }' | in_page)" 0
+# what it names lies in its page
+named=$(objdump -d -j .gpucollect.stub "$lib" | sed -n 's/.*# \([0-9a-f]*\) <.*/\1/p')
+is "stub: places that it names" "$(echo "$named" | wc -w)" 1
+is "stub: of them in its page" "$(echo "$named" | in_page)" 1
 exit $wrong

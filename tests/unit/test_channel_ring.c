@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The library's end of the channel against the collector's, in one process. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "gpu_timing/library/segment.c"
 #include "gpu_timing/reader.h"
@@ -31,13 +33,24 @@ uint64_t clock__ns(void)
 static struct channel_segment *segment;
 static struct channel *channel;
 
-static void start(void)
+static int make(void)
 {
+	static struct memory memory;
 	int fd = segment__create(&segment);
 
 	ck_assert_int_ge(fd, 0);
-	segment__publish(segment, CHANNEL_ARMED);
 	lib.segment = segment;
+	lib.memory = &memory;
+	return fd;
+}
+
+static void start(void)
+{
+	int fd = make();
+
+	/* Of this number a launch's id holds 0. */
+	lib.memory->guard.open = SESSION_MASK + 1;
+	segment__publish(segment, CHANNEL_ARMED);
 	ck_assert_int_eq(channel__open(fd, &channel), 0);
 	close(fd);
 }
@@ -245,28 +258,161 @@ static uint64_t pages(int fd)
 	return (uint64_t)st.st_blocks * 512;
 }
 
-START_TEST(the_ring_is_given_back_when_it_was_read)
+/* Of a thread without an element of its own, in the session `number`. */
+static void put_results(uint32_t number, uint64_t nr)
 {
-	static const struct channel_handler handler = { .result = count_result };
 	struct channel_result result = { .launches = 1, .weight = 1 };
-	uint64_t begun = clock__ns();
-	int fd = segment__create(&segment);
 
-	segment__publish(segment, CHANNEL_ARMED);
-	lib.segment = segment;
-	ck_assert_int_eq(channel__open(fd, &channel), 0);
-	for (uint64_t i = 1; i < 100000; i++) {
-		result.launch = i;
+	for (uint64_t i = 1; i <= nr; i++) {
+		result.launch = (uint64_t)number << CHANNEL_SESSION_SHIFT | i;
 		segment__result(NULL, &result);
 	}
-	ck_assert_uint_gt(pages(fd), 100000 * sizeof(result) / 2);
-	/* not read: only after the wait */
-	segment__release(segment, 50000000);
-	ck_assert_uint_ge(clock__ns() - begun, 50000000);
+}
+
+static struct channel *session(int fd, uint32_t number)
+{
+	struct channel *ch;
+
+	lib.memory->guard.session = lib.memory->guard.open = number;
+	count = (uint64_t)number << CHANNEL_SESSION_SHIFT;
+	segment__begin(segment, number);
+	segment__publish(segment, CHANNEL_STARTING);
+	ck_assert_int_eq(channel__open(fd, &ch), 0);
+	return ch;
+}
+
+START_TEST(the_ring_is_given_back)
+{
+	static const struct channel_handler handler = { .result = count_result };
+	int fd = make();
+
+	channel = session(fd, 1);
+	put_results(1, 100000);
+	ck_assert_uint_gt(pages(fd), 100000 * sizeof(struct channel_result) / 2);
+	segment__release(segment);
 	ck_assert_uint_lt(pages(fd), 1 << 20);
 	/* what was not read is lost, and the reader none the worse for it */
 	ck_assert_int_eq(channel__poll(channel, &handler, NULL, 10), 0);
 	ck_assert_uint_gt(channel__stalled(channel), 0);
+	channel__close(channel);
+}
+END_TEST
+
+START_TEST(a_session_sees_nothing_of_the_one_before)
+{
+	static const struct channel_handler handler = { .result = count_result };
+	struct channel_status status;
+	struct channel_counters sum;
+	struct channel *second;
+	int fd = make();
+
+	channel = session(fd, 1);
+	put_results(1, 1000);
+	ck_assert_int_eq(channel__poll(channel, &handler, NULL, 300), 300);
+	segment->threads[0].probes = 1000;
+	channel__counters(channel, &sum);
+	ck_assert_uint_eq(sum.probes, 1000);
+	lib.memory->guard.open = 0;
+	put_results(1, 1000);
+	second = session(fd, 2);
+
+	/* ours is over */
+	ck_assert_int_eq(channel__poll(channel, &handler, NULL, 1000), 0);
+	ck_assert_uint_eq(channel__stalled(channel), 0);
+	channel__status(channel, &status);
+	ck_assert_int_eq(status.state, CHANNEL_PASSIVE);
+	segment->threads[0].probes += 500;
+	channel__counters(channel, &sum);
+	ck_assert_uint_eq(sum.probes, 1000);
+
+	/* the next begins with nothing, whatever was left; what comes late belongs to nobody */
+	put_results(1, 1000);
+	ck_assert_int_eq(channel__poll(second, &handler, NULL, 1000), 0);
+	put_results(2, 200);
+	ck_assert_int_eq(channel__poll(second, &handler, NULL, 1000), 200);
+	channel__status(second, &status);
+	ck_assert_int_eq(status.state, CHANNEL_STARTING);
+	channel__counters(second, &sum);
+	ck_assert_uint_eq(sum.probes, 500);
+	channel__close(channel);
+	channel__close(second);
+}
+END_TEST
+
+START_TEST(a_ring_full_of_another_session_is_empty_for_the_next)
+{
+	static const struct channel_handler handler = { .result = count_result };
+	int fd = make();
+
+	for (uint32_t number = 1; number < 5; number++) {
+		channel = session(fd, number);
+		put_results(number, CHANNEL_RING_SIZE / sizeof(struct channel_result) + 100);
+		ck_assert_int_eq(channel__poll(channel, &handler, NULL, number * 1000),
+				 (int)number * 1000);
+		put_results(number, 2000);
+		channel__close(channel);
+	}
+}
+END_TEST
+
+/* A child forked from this process: its pid is another's than ours. */
+static pid_t claim_in_child(int fd, bool leave, int *result)
+{
+	struct channel *other;
+	pid_t holder = 0, pid;
+	int pipes[2];
+
+	ck_assert_int_eq(pipe(pipes), 0);
+	pid = fork();
+	if (!pid) {
+		*result = channel__open(fd, &other) ? 1 : channel__claim(other, &holder);
+		if (write(pipes[1], result, sizeof(*result)) != sizeof(*result) ||
+		    write(pipes[1], &holder, sizeof(holder)) != sizeof(holder) || leave)
+			_exit(0);
+		pause();
+	}
+	ck_assert_int_eq(read(pipes[0], result, sizeof(*result)), sizeof(*result));
+	ck_assert_int_eq(read(pipes[0], &holder, sizeof(holder)), sizeof(holder));
+	if (*result == -EBUSY)
+		ck_assert_int_eq(holder, getpid());
+	return pid;
+}
+
+START_TEST(one_collector_at_a_time)
+{
+	pid_t holder = 0, pid;
+	int fd = make(), result;
+
+	channel = session(fd, 1);
+	ck_assert_int_eq(channel__claim(channel, &holder), 0);
+	ck_assert_int_eq(channel__claim(channel, &holder), 0);
+	waitpid(claim_in_child(fd, true, &result), NULL, 0);
+	ck_assert_int_eq(result, -EBUSY);
+	/* only its own is given back */
+	segment->collector++;
+	channel__release(channel);
+	ck_assert_uint_ne(segment->collector, 0);
+	segment->collector--;
+	channel__release(channel);
+	ck_assert_uint_eq(segment->collector, 0);
+
+	/* one that lives; dead, though nobody has waited for it; gone */
+	pid = claim_in_child(fd, false, &result);
+	ck_assert_int_eq(result, 0);
+	ck_assert_int_eq(channel__claim(channel, &holder), -EBUSY);
+	ck_assert_int_eq(holder, pid);
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(waitid(P_PID, (id_t)pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
+	ck_assert_int_eq(channel__claim(channel, &holder), 0);
+	channel__release(channel);
+	waitpid(pid, NULL, 0);
+	waitpid(claim_in_child(fd, true, &result), NULL, 0);
+	ck_assert_int_eq(result, 0);
+	ck_assert_uint_ne(segment->collector, 0);
+	ck_assert_int_eq(channel__claim(channel, &holder), 0);
+	/* another process with its number: the start time tells */
+	segment->collector ^= 1ull << 40;
+	ck_assert_int_eq(channel__claim(channel, &holder), 0);
 	channel__close(channel);
 }
 END_TEST
@@ -285,4 +431,6 @@ UNIT_MAIN("channel_ring", many_producers_lose_nothing_and_keep_their_order,
 	  nonsense_in_the_tail_is_a_full_ring,
 	  a_record_under_way_stops_the_reader_and_nothing_else,
 	  the_segment_is_sealed_and_out_of_the_way,
-	  the_ring_is_given_back_when_it_was_read, few_descriptors_are_enough)
+	  the_ring_is_given_back, a_session_sees_nothing_of_the_one_before,
+	  a_ring_full_of_another_session_is_empty_for_the_next, one_collector_at_a_time,
+	  few_descriptors_are_enough)
