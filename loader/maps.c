@@ -46,7 +46,14 @@ int maps__parse(char *line, struct maps_line *out)
 	return 0;
 }
 
-static int read_stream(FILE *f, int (*fn)(const struct maps_line *, void *), void *arg, bool *any)
+struct reading {
+	bool all;	/* not only executable ones */
+	bool any;	/* a line was found */
+	int (*fn)(const struct maps_line *, void *);
+	void *arg;
+};
+
+static int read_stream(FILE *f, struct reading *r)
 {
 	struct maps_line parsed;
 	char *line = NULL;
@@ -54,9 +61,9 @@ static int read_stream(FILE *f, int (*fn)(const struct maps_line *, void *), voi
 	int err = 0;
 
 	while (!err && getline(&line, &size, f) > 0) {
-		*any = true;
-		if (!maps__parse(line, &parsed) && parsed.executable)
-			err = fn(&parsed, arg);
+		r->any = true;
+		if (!maps__parse(line, &parsed) && (r->all || parsed.executable))
+			err = r->fn(&parsed, r->arg);
 	}
 	if (!err && ferror(f))
 		err = -EIO;
@@ -64,42 +71,54 @@ static int read_stream(FILE *f, int (*fn)(const struct maps_line *, void *), voi
 	return err;
 }
 
-static int read_path(const char *path, int (*fn)(const struct maps_line *, void *), void *arg,
-		     bool *any)
+static int read_path(const char *path, struct reading *r)
 {
 	FILE *f = fopen(path, "re");
 	int err;
 
 	if (!f)
 		return -errno;
-	err = read_stream(f, fn, arg, any);
+	err = read_stream(f, r);
 	fclose(f);
 	return err;
 }
 
-int maps__read(pid_t tgid, int (*fn)(const struct maps_line *line, void *arg), void *arg)
+static int read_process(pid_t tgid, struct reading *r)
 {
 	struct dirent *entry;
 	char path[320];
-	bool any = false;
 	DIR *dir;
 	int err;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)tgid);
-	err = read_path(path, fn, arg, &any);
-	if (any || (err && err != -ESRCH))
+	err = read_path(path, r);
+	if (r->any || (err && err != -ESRCH))
 		return err;
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)tgid);
 	dir = opendir(path);
 	if (!dir)
 		return -errno;
 	err = -ESRCH;
-	while (!any && (entry = readdir(dir))) {
+	while (!r->any && (entry = readdir(dir))) {
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
 		snprintf(path, sizeof(path), "/proc/%d/task/%s/maps", (int)tgid, entry->d_name);
-		err = read_path(path, fn, arg, &any);
+		err = read_path(path, r);
 	}
 	closedir(dir);
-	return any ? err : -ESRCH;
+	return r->any ? err : -ESRCH;
+}
+
+int maps__read(pid_t tgid, int (*fn)(const struct maps_line *line, void *arg), void *arg)
+{
+	struct reading r = { .fn = fn, .arg = arg };
+
+	return read_process(tgid, &r);
+}
+
+int maps__read_all(pid_t tgid, int (*fn)(const struct maps_line *line, void *arg), void *arg)
+{
+	struct reading r = { .all = true, .fn = fn, .arg = arg };
+
+	return read_process(tgid, &r);
 }

@@ -28,5 +28,7 @@ int maps__parse(char *line, struct maps_line *out);
  * that isn't 0, or negative errno (-ENOENT, -ESRCH: gone).
  */
 int maps__read(pid_t tgid, int (*fn)(const struct maps_line *line, void *arg), void *arg);
+/* The same for all mappings. */
+int maps__read_all(pid_t tgid, int (*fn)(const struct maps_line *line, void *arg), void *arg);
 
 #endif

@@ -144,6 +144,26 @@ START_TEST(own_mappings)
 }
 END_TEST
 
+static int see_all(const struct maps_line *line, void *arg)
+{
+	struct seen *s = arg;
+
+	s->nr += !line->executable;
+	if (s->wanted >= line->start && s->wanted < line->end)
+		s->found = true;
+	return 0;
+}
+
+START_TEST(data_and_stacks_too)
+{
+	struct seen s = { .wanted = (uint64_t)(uintptr_t)&s };
+
+	ck_assert_int_eq(maps__read_all(getpid(), see_all, &s), 0);
+	ck_assert(s.found);
+	ck_assert_uint_gt(s.nr, 2);
+}
+END_TEST
+
 START_TEST(callers_error_ends_it)
 {
 	struct seen s = { .stop_after = 1 };
@@ -203,4 +223,5 @@ START_TEST(first_thread_gone)
 END_TEST
 
 UNIT_MAIN("maps", fields_of_a_line, anonymous_and_special_ones, names_that_mislead, what_is_no_line,
-	  long_path, own_mappings, callers_error_ends_it, nobody, first_thread_gone)
+	  long_path, own_mappings, data_and_stacks_too, callers_error_ends_it, nobody,
+	  first_thread_gone)
