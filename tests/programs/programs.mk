@@ -16,4 +16,23 @@ $(CPU_CC): $(B)/programs/%: tests/programs/%.cc
 	$(Q)$(CXX) -std=gnu++17 $(CPU_CFLAGS) -MMD -MP -MF $@.d -o $@ $< -lpthread
 programs: $(CPU_C) $(CPU_CC)
 
+# Programs and a library that threads are borrowed of, and what borrows them.
+TRACE_C := $(patsubst tests/programs/%.c,$(B)/programs/%,$(filter-out %_lib.c %_tool.c,\
+	$(wildcard tests/programs/trace_*.c)))
+$(TRACE_C): $(B)/programs/%: tests/programs/%.c
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 $(CPU_CFLAGS) -rdynamic -MMD -MP -MF $@.d -o $@ $< -lpthread
+$(B)/programs/libtrace.so: tests/programs/trace_lib.c
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 $(CPU_CFLAGS) -fPIC -shared -fvisibility=hidden -Wl,-z,nodelete -MMD -MP \
+		-MF $@.d -o $@ $< -lpthread
+$(B)/programs/trace_tool: tests/programs/trace_tool.c $(filter-out $(B)/obj/loader/main.o,$(OBJ)) \
+		$(if $(TIMING_LIB),$(B)/obj/embed.o)
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -MF $@.d -o $@ $< $(filter %.o,$^) $(LIBS) $(EXTRA_LDFLAGS)
+programs: $(TRACE_C) $(B)/programs/libtrace.so $(B)/programs/trace_tool
+
 .PHONY: programs

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/tracer/borrow.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "loader/base/clock.h"
+#include "loader/base/fault.h"
+#include "loader/tracer/libc.h"
+#include "loader/tracer/refusal.h"
+#include "loader/tracer/space.h"
+#include "loader/tracer/threads.h"
+
+#define PAUSE_NS 3000000	/* before all threads are looked at again */
+
+/* Results of a try besides those that end it all. */
+enum { TRY_NEXT = 1 };
+
+int borrow__init(struct borrow *b)
+{
+	remote__init(&b->remote, b->space->pid, b->libc);
+	b->before.stack = malloc(SAFETY_MAX_STACK);
+	b->now.stack = malloc(SAFETY_MAX_STACK);
+	return b->before.stack && b->now.stack ? 0 : -ENOMEM;
+}
+
+void borrow__free(struct borrow *b)
+{
+	free(b->before.stack);
+	free(b->now.stack);
+}
+
+static bool is_cancelled(const struct borrow *b)
+{
+	return __atomic_load_n(b->cancelled, __ATOMIC_ACQUIRE);
+}
+
+/* --- one thread ----------------------------------------------------------------------------- */
+
+static bool was_refused(const struct borrow *b, const struct thread_choice *c)
+{
+	for (unsigned int i = 0; i < b->nr_refused && i < BORROW_REFUSED; i++)
+		if (b->refused[i].tid == c->tid && b->refused[i].sp == c->sp &&
+		    b->refused[i].pc == c->pc)
+			return true;
+	return false;
+}
+
+static int note_refused(struct borrow *b, const struct thread_choice *c)
+{
+	if (c->kind != THREAD_RUNNING)
+		b->refused[b->nr_refused++ % BORROW_REFUSED] =
+			(struct borrow_refused){ c->tid, c->sp, c->pc };
+	return TRY_NEXT;
+}
+
+/* Copies what the stopped thread was doing: 0, -EAGAIN and why, -ENOENT, … */
+static int copy_look(struct borrow *b, struct safety_look *look)
+{
+	int err;
+
+	look->regs = b->remote.regs;
+	err = safety__stack(b->space, look, b->why);
+	return err ? err : space__peek(b->space->pid, look->start, look->stack, look->len);
+}
+
+static bool is_same(const struct safety_look *a, const struct safety_look *b)
+{
+	return a->start == b->start && a->len == b->len &&
+	       !memcmp(&a->regs, &b->regs, sizeof(a->regs)) &&
+	       !memcmp(a->stack, b->stack, a->len);
+}
+
+/* What the end of a stop means for the search. */
+static int stop_failed(struct borrow *b, int err)
+{
+	if (err == -EAGAIN)
+		snprintf(b->why, sizeof(b->why), "the process is stopped by a signal");
+	return err == -ESRCH || err == -EPERM ? TRY_NEXT : err;
+}
+
+/*
+ * The first stop only copies: its stack is judged at leisure, which also reads the unwind
+ * information that the second will need.
+ */
+static int look_first(struct borrow *b, const struct thread_choice *c)
+{
+	int err = remote__stop(&b->remote, c->tid);
+
+	if (err)
+		return stop_failed(b, err);
+	err = copy_look(b, &b->before);
+	remote__release(&b->remote);
+	FAULT_POINT("trace-looked");
+	if (err == -ENOENT) {		/* a new thread, or a new stack */
+		err = space__refresh(b->space);
+		return err ? err : TRY_NEXT;
+	}
+	if (!err)
+		err = safety__judge(b->safety, &b->before, b->why);
+	return err ? note_refused(b, c) : 0;
+}
+
+static int take(struct borrow *b, const struct thread_choice *c)
+{
+	int err = remote__stop(&b->remote, c->tid);
+
+	if (err)
+		return stop_failed(b, err);
+	err = copy_look(b, &b->now);
+	if (!err && !is_same(&b->before, &b->now))
+		err = safety__judge(b->safety, &b->now, b->why);
+	if (!err) {
+		err = libc__verify(b->libc, b->space);
+		if (err) {
+			remote__release(&b->remote);
+			return err;
+		}
+		err = remote__prepare(&b->remote);
+	}
+	if (!err)
+		return 0;
+	remote__release(&b->remote);
+	return TRY_NEXT;
+}
+
+static int try_thread(struct borrow *b, const struct thread_choice *c)
+{
+	int err;
+
+	if (was_refused(b, c))
+		return TRY_NEXT;
+	if (refusal__thread(b->space->pid, c->tid, b->why, sizeof(b->why)))
+		return TRY_NEXT;
+	err = look_first(b, c);
+	if (!err)
+		err = take(b, c);
+	return err ? err : b->use(&b->remote, b->ctx);
+}
+
+/* --- the search ----------------------------------------------------------------------------- */
+
+static int try_all(struct borrow *b)
+{
+	struct thread_choice *threads;
+	size_t nr, i;
+	int err = refusal__process(b->space->pid, b->why, sizeof(b->why));
+
+	if (err)
+		return err;
+	err = threads__list(b->space->pid, &threads, &nr);
+	if (!err)
+		err = TRY_NEXT;
+	for (i = 0; i < nr && err == TRY_NEXT; i++) {
+		if (is_cancelled(b))
+			err = -ECANCELED;
+		else if (clock__now_ns() < b->deadline)
+			err = try_thread(b, &threads[i]);
+	}
+	if (err == -EINPROGRESS)	/* it doesn't stop: whatever it sleeps in now is no place */
+		note_refused(b, &threads[i - 1]);
+	free(threads);
+	return err;
+}
+
+struct worker {
+	struct borrow *borrow;
+	int err;
+};
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+
+	prctl(PR_SET_NAME, "gpucollect-trc");
+	prctl(PR_SET_TIMERSLACK, 1000);
+	while ((w->err = try_all(w->borrow)) == TRY_NEXT && clock__now_ns() < w->borrow->deadline)
+		nanosleep(&pause, NULL);
+	return NULL;
+}
+
+int borrow__run(struct borrow *b, uint64_t deadline, borrow_use use, void *ctx)
+{
+	struct worker w = { .borrow = b };
+	pthread_t thread;
+	int err;
+
+	b->use = use;
+	b->ctx = ctx;
+	b->deadline = deadline;
+	b->nr_refused = 0;
+	snprintf(b->why, sizeof(b->why), "none of its threads is in a state to be borrowed");
+	do {
+		err = pthread_create(&thread, NULL, work, &w);
+		if (err)
+			return -err;
+		pthread_join(thread, NULL);
+		b->longest = b->remote.longest;
+		b->holds = b->remote.holds;
+	} while (w.err == -EINPROGRESS && clock__now_ns() < deadline);
+	return w.err == TRY_NEXT || w.err == -EINPROGRESS ? -EAGAIN : w.err;
+}

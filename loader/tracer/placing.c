@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/tracer/placing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "loader/base/fault.h"
+#include "loader/tracer/remote.h"
+#include "loader/tracer/space.h"
+
+#define FAR_DESCRIPTOR 500
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010u
+#endif
+
+void placing__init(struct placing *p)
+{
+	p->fd = p->file = -1;
+	p->page = 0;
+	p->lost = 0;
+}
+
+void placing__free(struct placing *p)
+{
+	if (p->file >= 0)
+		close(p->file);
+	p->file = -1;
+}
+
+void placing__give(struct placing *p)
+{
+	p->fd = -1;
+	p->page = 0;
+}
+
+/*
+ * The result of a system call there; negative errno: it failed, and `what` it was, or the thread was
+ * lost on the way: `lost` then.
+ */
+static int64_t call(struct placing *p, struct remote *r, const char *what, long nr, uint64_t a,
+		    uint64_t b, uint64_t c)
+{
+	const uint64_t args[6] = { a, b, c };
+	int64_t result;
+
+	p->lost = remote__syscall(r, nr, args, &result);
+	if (p->lost)
+		result = p->lost;
+	if (result < 0)
+		snprintf(p->why, p->why_size, "%s fails in it: %s", what, strerror((int)-result));
+	return result;
+}
+
+static int make_memfd(struct placing *p, struct remote *r)
+{
+	const uint64_t flags = MFD_CLOEXEC | MFD_ALLOW_SEALING, name = remote__room(r);
+	int64_t fd;
+	int err;
+
+	err = space__poke(r->pid, name, "gpucollect", sizeof("gpucollect"));
+	if (err)
+		return err;
+	/* Since Linux 6.3 what is to be executed has to be asked for; before, it is no flag. */
+	fd = call(p, r, "memfd_create", SYS_memfd_create, name, flags | MFD_EXEC, 0);
+	if (fd == -EINVAL)
+		fd = call(p, r, "memfd_create", SYS_memfd_create, name, flags, 0);
+	if (fd < 0)
+		return (int)fd;
+	p->fd = (int)fd;
+	return 0;
+}
+
+/* Programs count on getting the lowest free numbers in the order in which they open things. */
+static int move_away(struct placing *p, struct remote *r)
+{
+	struct rlimit limit;
+	rlim_t to = FAR_DESCRIPTOR;
+	int64_t far;
+	int near = p->fd;
+
+	if (prlimit(r->pid, RLIMIT_NOFILE, NULL, &limit))
+		return 0;
+	if (to + 64 > limit.rlim_cur)
+		to = limit.rlim_cur - limit.rlim_cur / 4;
+	far = call(p, r, "fcntl", SYS_fcntl, (uint64_t)near, F_DUPFD_CLOEXEC, to);
+	if (far < 0)
+		return p->lost;
+	p->fd = (int)far;
+	FAULT_POINT("trace-moved");
+	call(p, r, "close", SYS_close, (uint64_t)near, 0, 0);
+	return p->lost;
+}
+
+static int fill(struct placing *p, const struct remote *r)
+{
+	const char *from = p->image;
+	char path[64];
+	size_t at = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%d", (int)r->pid, (int)r->tid, p->fd);
+	p->file = open(path, O_RDWR | O_CLOEXEC);
+	if (p->file < 0)
+		return -errno;
+	while (at < p->size) {
+		ssize_t n = pwrite(p->file, from + at, p->size - at, (off_t)at);
+
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		at += (size_t)n;
+	}
+	FAULT_POINT("trace-filled");
+	return fcntl(p->file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) ?
+	       -errno : 0;
+}
+
+static int map_stub(struct placing *p, struct remote *r)
+{
+	const uint64_t args[6] = {
+		0, PLACING_PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, (uint64_t)p->fd, p->stub,
+	};
+	int64_t at;
+
+	p->lost = remote__syscall(r, SYS_mmap, args, &at);
+	if (p->lost)
+		at = p->lost;
+	if (at < 0 && at > -4096) {
+		snprintf(p->why, p->why_size, "it can't map executable memory: %s",
+			 strerror((int)-at));
+		return (int)at;
+	}
+	p->page = (uint64_t)at;
+	return 0;
+}
+
+int placing__make(struct placing *p, struct remote *r)
+{
+	int err;
+
+	p->why[0] = '\0';
+	err = make_memfd(p, r);
+	FAULT_POINT("trace-memfd");
+	if (!err)
+		err = move_away(p, r);
+	if (!err)
+		err = fill(p, r);
+	FAULT_POINT("trace-sealed");
+	if (!err)
+		err = map_stub(p, r);
+	FAULT_POINT("trace-mapped");
+	if (err && !p->why[0])
+		snprintf(p->why, p->why_size, "the library can't be put into a memfd of it: %s",
+			 strerror(-err));
+	if (err && !p->lost)
+		placing__undo(p, r);
+	return err;
+}
+
+bool placing__is_there(const struct placing *p, pid_t pid, pid_t tid)
+{
+	struct stat ours, theirs;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%d", (int)pid, (int)tid, p->fd);
+	return p->fd >= 0 && p->file >= 0 && !fstat(p->file, &ours) && !stat(path, &theirs) &&
+	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
+void placing__undo(struct placing *p, struct remote *r)
+{
+	char why[sizeof("munmap") + 64], *said = p->why;
+	size_t said_size = p->why_size;
+
+	p->why = why;
+	p->why_size = sizeof(why);
+	p->lost = 0;
+	if (p->page && call(p, r, "munmap", SYS_munmap, p->page, PLACING_PAGE, 0) == 0)
+		p->page = 0;
+	FAULT_POINT("trace-unmapped");
+	/* Not filled yet: there is nothing to know it by, but nobody had time to re-use it either. */
+	if (!p->lost && p->fd >= 0 && (p->file < 0 || placing__is_there(p, r->pid, r->tid)))
+		call(p, r, "close", SYS_close, (uint64_t)p->fd, 0, 0);
+	if (!p->lost)
+		p->fd = -1;
+	FAULT_POINT("trace-closed");
+	p->why = said;
+	p->why_size = said_size;
+}
+
+void placing__path(const struct placing *p, char *path, size_t size)
+{
+	snprintf(path, size, "/proc/thread-self/fd/%d", p->fd);
+}
