@@ -88,6 +88,8 @@ static ALWAYS_INLINE void head__init(struct rec_head *head, __u16 type, __u32 si
 	head->time = bpf_ktime_get_ns();
 }
 
+#define MAX_PIDNS_LEVEL 32	/* of the kernel, since 3.8 */
+
 /*
  * A pid as the collector sees it: in a PID namespace of its own, numbers of the initial one
  * mean nothing to it. 0: the task isn't visible from there.
@@ -99,7 +101,7 @@ static ALWAYS_INLINE __u32 pid__seen(struct task_struct *task, struct pid *pid, 
 	if (!settings.pidns_inum)
 		return global;
 	level = BPF_CORE_READ(pid, level);
-	for (i = 1; i < 8 && i <= level; i++) {
+	for (i = 1; i <= MAX_PIDNS_LEVEL && i <= level; i++) {
 		struct upid upid;
 
 		if (bpf_core_read(&upid, sizeof(upid), &pid->numbers[i]))
