@@ -21,8 +21,8 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wold-style-definition -Wmiss
 OPT ?= -O2 -g
 CFLAGS_ALL = -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE -I. -I$(B) $(CUDA_CFLAGS) $(EXTRA_CFLAGS)
 # The CUDA Toolkit's cuda.h where there is one; gpu_timing/cuda_types.h stands in elsewhere.
-CUDA_HOME ?= $(firstword $(patsubst %/include/cuda.h,%,$(wildcard /usr/local/cuda/include/cuda.h)))
-CUDA_CFLAGS = $(if $(CUDA_HOME),-DHAVE_CUDA_H -isystem $(CUDA_HOME)/include)
+CUDA_HOME ?= /usr/local/cuda
+CUDA_CFLAGS := $(if $(wildcard $(CUDA_HOME)/include/cuda.h),-DHAVE_CUDA_H -isystem $(CUDA_HOME)/include)
 
 # Everything but the C library is linked statically.
 LIBS := -Wl,-Bstatic -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -Wl,-Bdynamic -lpthread -ldl
@@ -119,4 +119,10 @@ clean:
 .PHONY: all setup unit-tests install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(shell test -d $(B) && find $(B) -name '*.d')
+DEPS := $(shell test -d $(B) && find $(B) -name '*.d')
+-include $(DEPS)
+# -MP covers headers that are gone. A source that moved is still named by what was made from it, which
+# is then remade from where the source is now.
+GONE := $(if $(DEPS),$(shell cat $(DEPS) | tr -s ' \\:' '\n' | grep -E '\.(c|cc|S)$$' | sort -u | \
+	while read -r f; do test -e "$$f" || echo "$$f"; done))
+.PHONY: $(GONE)
