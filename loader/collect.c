@@ -123,11 +123,15 @@ static bool depends_on_process(const __u64 *words, uint32_t nr)
 	return false;
 }
 
-static uint32_t add_stack(struct collect *c, const __u64 *words, uint32_t nr, const struct process *p)
+static uint32_t add_stack(struct collect *c, const __u64 *words, uint32_t nr, const struct process *p,
+			  uint64_t time)
 {
 	uint64_t owner = p && depends_on_process(words, nr) ? p->index + 1ull : 0;
+	uint32_t stack = stacks__add(c->config.stacks, (const uint64_t *)words, nr, owner);
 
-	return stacks__add(c->config.stacks, (const uint64_t *)words, nr, owner);
+	if (owner && stack && c->config.jit)
+		jit__met(c->config.jit, p, stack, time);
+	return stack;
 }
 
 static void on_stack(struct collect *c, const struct rec_stack *rec, size_t size)
@@ -138,7 +142,8 @@ static void on_stack(struct collect *c, const struct rec_stack *rec, size_t size
 		c->counters.unreadable_records++;
 		return;
 	}
-	stack = add_stack(c, (const __u64 *)(rec + 1), rec->nr, process_of(c, rec->tgid));
+	stack = add_stack(c, (const __u64 *)(rec + 1), rec->nr, process_of(c, rec->tgid),
+			  rec->head.time);
 	if (!stack || stacks__alias(c->config.stacks, rec->hash, stack))
 		c->counters.no_memory++;
 }
@@ -179,7 +184,7 @@ static uint32_t unwind_raw(struct collect *c, const struct rec_raw *rec, struct 
 	if (!p->nr_mappings)
 		refresh(c, p);
 	if (!p->nr_mappings)		/* it was gone before its mappings could be read */
-		return add_stack(c, &no_stack, 1, p);
+		return add_stack(c, &no_stack, 1, p, rec->head.time);
 	words = copies__unwind(c->copies, rec, p, &nr);
 	/* Code that was mapped since the mappings were read, or no code at all. */
 	if (met_unknown_code(words, nr)) {
@@ -192,7 +197,7 @@ static uint32_t unwind_raw(struct collect *c, const struct rec_raw *rec, struct 
 	} else if (!p->read_at) {
 		refresh(c, p);
 	}
-	return add_stack(c, words, nr, p);
+	return add_stack(c, words, nr, p, rec->head.time);
 }
 
 /* --- records ------------------------------------------------------------------------------ */
@@ -253,17 +258,29 @@ static void on_raw(struct collect *c, const struct rec_raw *rec, size_t size)
 		on_launch(c, &rec->launch, p, stack);
 }
 
+static void on_fork(struct collect *c, const struct rec_process *rec)
+{
+	struct process *parent = processes__find(c->config.processes, (pid_t)rec->parent), *child;
+
+	processes__forked(c->config.processes, (pid_t)rec->parent, (pid_t)rec->tgid, rec->comm);
+	child = processes__find(c->config.processes, (pid_t)rec->tgid);
+	if (parent && child && c->config.jit)
+		jit__forked(c->config.jit, parent, child);
+}
+
 static void on_process(struct collect *c, const struct rec_process *rec)
 {
 	struct process *p = processes__find(c->config.processes, (pid_t)rec->tgid);
 
 	FAULT_POINT("process-event");
 	if (rec->head.type == REC_FORK) {
-		processes__forked(c->config.processes, (pid_t)rec->parent, (pid_t)rec->tgid, rec->comm);
+		on_fork(c, rec);
 		return;
 	}
 	if (p && c->config.launches)
 		launches__exited(c->config.launches, p);
+	if (p && c->config.jit)
+		jit__exited(c->config.jit, p);
 	if (rec->head.type == REC_EXIT) {
 		processes__exited(c->config.processes, (pid_t)rec->tgid);
 		return;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "loader/files.h"
+#include "loader/jit.h"
 #include "loader/launches.h"
 #include "loader/probes.h"
 #include "loader/processes.h"
@@ -28,6 +29,7 @@ struct collect_config {
 	struct stacks *stacks;
 	struct tally *tally;
 	struct launches *launches;	/* NULL: none are recorded */
+	struct jit *jit;		/* NULL: code made at run time stays without names */
 	bool all;
 	collect_mapped mapped;
 	void *ctx;

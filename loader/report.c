@@ -114,8 +114,22 @@ static int add_inlines(struct report *r, const struct resolved *res, uint8_t fla
 	return err;
 }
 
-/* The frames of a word: none, one, or a function and what is inlined in it. */
-static int add_word(struct report *r, uint64_t word)
+/* Code in memory without a file: its name is what the process told, if it did. */
+static void name_generated(struct report *r, const struct process *p, uint32_t stack,
+			   const struct resolved *res, struct profile_frame *frame)
+{
+	const char *name = r->in->jit ? jit__name(r->in->jit, p, stack, res->address) : NULL;
+
+	frame->flags |= PROFILE_JIT;
+	if (!name)
+		return;
+	frame->name = symbols__readable(r->in->symbols, name);
+	frame->raw = strcmp(frame->name, name) ? name : NULL;
+	frame->unresolved = PROFILE_RESOLVED;
+}
+
+/* The frames of a word of a process's stack: none, one, or a function and what is inlined in it. */
+static int add_word(struct report *r, const struct process *p, uint32_t stack, uint64_t word)
 {
 	struct resolved res;
 	struct profile_frame frame = {};
@@ -136,12 +150,14 @@ static int add_word(struct report *r, uint64_t word)
 	frame.module = res.module;
 	frame.file = res.file;
 	frame.line = res.line;
+	if (FRAME_KIND(word) == FRAME_ANON || FRAME_KIND(word) == FRAME_ANON_GUESS)
+		name_generated(r, p, stack, &res, &frame);
 	err = add_frame(r, &frame);
 	return err ? err : add_inlines(r, &res, frame.flags);
 }
 
 /* Appends a stack, outermost frame first; the words come leaf first. */
-static int append(struct report *r, uint32_t stack, bool cut_library)
+static int append(struct report *r, const struct process *p, uint32_t stack, bool cut_library)
 {
 	uint32_t words, i;
 	const uint64_t *word = stacks__words(r->in->stacks, stack, &words);
@@ -153,7 +169,7 @@ static int append(struct report *r, uint32_t stack, bool cut_library)
 	       FRAME_FILE_ID(word[first]) == r->in->library_file)
 		first++;
 	for (i = words; i > first && !err; i--)
-		err = add_word(r, word[i - 1]);
+		err = add_word(r, p, stack, word[i - 1]);
 	return err;
 }
 
@@ -258,11 +274,11 @@ static int add_entry(struct report *r, const struct tally_value *v)
 	if (p->ours)
 		return 0;
 	r->nr = 0;
-	err = append(r, v->key.user, launch);
+	err = append(r, p, v->key.user, launch);
 	if (!err && v->key.user == STACKS_NONE)
 		err = add_mark(r, PROFILE_MARK_NO_STACK, NULL);
 	if (!err && v->key.kernel != STACKS_NONE)
-		err = append(r, v->key.kernel, false);
+		err = append(r, p, v->key.kernel, false);
 	if (!err && launch)
 		err = gpu_frame(r, &v->key);
 	if (!err)
@@ -297,6 +313,8 @@ int report__build(const struct report_input *in, struct profile *p)
 	size_t i;
 	int err;
 
+	if (in->jit)
+		jit__read(in->jit);
 	r.path = malloc(r.room * sizeof(*r.path));
 	err = r.path ? find_means(&r) : -ENOMEM;
 	for (i = 0; i < tally__count(in->tally) && !err; i++)
@@ -304,6 +322,9 @@ int report__build(const struct report_input *in, struct profile *p)
 		      add_entry(&r, tally__at(in->tally, i));
 	if (!err)
 		err = note_missing(in, p);
+	if (!err && in->jit && jit__overflowed(in->jit))
+		err = profile__note(p, "some names of code made at run time are missing: processes told "
+				    "more of them than are kept");
 	free(r.path);
 	free(r.mean);
 	table__free(r.means);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "loader/files.h"
+#include "loader/jit.h"
 #include "loader/launches.h"
 #include "loader/processes.h"
 #include "loader/profile/profile.h"
@@ -20,6 +21,7 @@ struct report_input {
 	const struct processes *processes;
 	const struct files *files;
 	const struct launches *launches;	/* NULL: none recorded */
+	struct jit *jit;		/* NULL: code made at run time stays without names */
 	struct symbols *symbols;	/* knows all files */
 	uint32_t library_file;		/* the timing library: its frames are cut; 0: none */
 	uint64_t period_ns;		/* a CPU sample's weight */

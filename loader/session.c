@@ -48,6 +48,7 @@ void session__on_process_mapped(void *ctx, struct process *p)
 {
 	struct session *s = ctx;
 
+	jit__mapped(s->jit, p);
 	if (s->attach)
 		attach__process(s->attach, p);
 }
@@ -223,6 +224,7 @@ static void teardown(struct session *s)
 	library__free(s->library);
 	tally__free(s->tally);
 	stacks__free(s->stacks);
+	jit__free(s->jit);
 	files__free(s->files);
 	result__free(s->result);
 	variables__free(&s->variables);

@@ -122,6 +122,7 @@ static int build_profile(struct session *s, struct symbols *symbols, struct prof
 		.processes = s->processes,
 		.files = s->files,
 		.launches = s->launches,
+		.jit = s->jit,
 		.symbols = symbols,
 		.library_file = library_file(s),
 		.period_ns = 1000000000ull / s->options->frequency,

@@ -150,9 +150,10 @@ static int setup_store(struct session *s)
 	};
 
 	config.files = s->files = files__new();
+	config.jit = s->jit = s->files ? jit__new(s->files) : NULL;
 	config.stacks = s->stacks = stacks__new();
 	config.tally = s->tally = tally__new();
-	if (!s->files || !s->stacks || !s->tally)
+	if (!s->files || !s->jit || !s->stacks || !s->tally)
 		return -ENOMEM;
 	config.processes = s->processes = processes__new(&shared, s->files);
 	if (!s->processes)

@@ -33,6 +33,7 @@ struct session {
 	struct files *files;
 	struct processes *processes;
 	struct stacks *stacks;
+	struct jit *jit;
 	struct tally *tally;
 	struct launches *launches;
 	struct library *library;

@@ -85,10 +85,10 @@ class Recording:
         return [s for s in self.stacks if not is_changing(s)]
 
 
-def command(*options, frequency=997, path=None):
+def command(*options, frequency=997, path=None, inlines=False):
     """The beginning of a command line for CPU samples into `path`."""
     return [GPUCOLLECT, "--metric", "cpu", "--no-gpu", "--annotate", "-y", "-F", str(frequency),
-            *(["-o", path] if path else []), *options]
+            *([] if inlines else ["--no-inlines"]), *(["-o", path] if path else []), *options]
 
 
 def skip_without_bpf(status, err):
@@ -99,7 +99,8 @@ def skip_without_bpf(status, err):
         sys.exit(SKIP)
 
 
-def record(target, *options, frequency=997, secs=None, timeout=100, name="o.folded", **extra):
+def record(target, *options, frequency=997, secs=None, timeout=100, name="o.folded", inlines=False,
+           **extra):
     """gpucollect on a command; `secs` limits the programs of tests/cases."""
     path = os.path.join(TMP, name)
     if os.path.exists(path):
@@ -107,7 +108,7 @@ def record(target, *options, frequency=997, secs=None, timeout=100, name="o.fold
     env = dict(os.environ, **extra)
     if secs:
         env["SECS"] = str(secs)
-    argv = command(*options, frequency=frequency, path=path) + ["--", *target]
+    argv = command(*options, frequency=frequency, path=path, inlines=inlines) + ["--", *target]
     r = subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                        errors="replace", timeout=timeout)
     skip_without_bpf(r.returncode, r.stderr)

@@ -116,7 +116,7 @@ class Run:
 def options(mode="library", metric=None):
     """`mode` is how launches are seen: by the library, or by probes in the driver."""
     metric = metric or ("gpu" if mode == "library" else "launches")
-    return ["--metric", metric] + (["--no-inject"] if mode == "probes" else [])
+    return ["--metric", metric, "--no-inlines"] + (["--no-inject"] if mode == "probes" else [])
 
 
 def skip_without_bpf(status, err):

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/jit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "loader/base/clock.h"
+#include "loader/base/log.h"
+#include "loader/base/table.h"
+#include "loader/environment.h"
+#include "loader/roots.h"
+#include "symbols/debug_file.h"
+#include "symbols/jit_map.h"
+
+#define LOOK_NS 1000000000ull	/* at most this often for one process */
+#define READ_BYTES (1ull << 20)	/* of a perf map, during the capture: some 10 ms */
+#define READ_RECORDS 4096	/* of a jitdump file */
+#define MAX_DUMPS 4		/* of one process */
+#define MAX_PARENTS 16
+#define NO_PARENT UINT32_MAX
+
+struct dump {
+	int fd;			/* the registry's, always open */
+	uint32_t file;
+	struct jit_dump state;
+};
+
+struct maker {
+	uint32_t parent;	/* index of a process */
+	pid_t tgid, inner;	/* as we and as it itself see it */
+	uid_t uid;
+	bool known;		/* the fields below */
+	bool over;		/* nothing more will be told */
+	uint32_t root;
+	char *tmpdir;		/* NULL: none, or /tmp */
+	time_t started;		/* CLOCK_REALTIME; 0: not known */
+	uint64_t looked;	/* CLOCK_MONOTONIC, ns */
+	int perf;		/* -1: none found so far */
+	uint64_t perf_at;
+	uint64_t perf_whole;	/* when it was last read to its end */
+	struct dump dumps[MAX_DUMPS];
+	unsigned int nr_dumps;
+	struct jit_map *map;
+};
+
+struct jit {
+	struct files *files;
+	struct jit_budget budget;
+	struct table *makers;		/* index of a process -> struct maker */
+	struct table *stacks;		/* number of a stack -> when it was met first */
+	uint32_t checked;		/* files up to this one: whether they are jitdumps */
+	struct table *dumps;		/* their numbers */
+};
+
+struct jit *jit__new(struct files *files)
+{
+	struct jit *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return NULL;
+	j->files = files;
+	j->budget.bytes = JIT_MAX_BYTES;
+	j->makers = table__new();
+	j->stacks = table__new();
+	j->dumps = table__new();
+	if (j->makers && j->stacks && j->dumps)
+		return j;
+	jit__free(j);
+	return NULL;
+}
+
+static void close_files(struct maker *m)
+{
+	if (m->perf >= 0)
+		close(m->perf);
+	m->perf = -1;
+	for (unsigned int i = 0; i < m->nr_dumps; i++)
+		jit_dump__free(&m->dumps[i].state);
+	m->nr_dumps = 0;
+}
+
+void jit__free(struct jit *j)
+{
+	uint64_t key, value;
+	size_t pos = 0;
+
+	if (!j)
+		return;
+	while (j->makers && table__next(j->makers, &pos, &key, &value)) {
+		struct maker *m = (struct maker *)(uintptr_t)value;
+
+		close_files(m);
+		jit_map__free(m->map);
+		free(m->tmpdir);
+		free(m);
+	}
+	table__free(j->makers);
+	table__free(j->stacks);
+	table__free(j->dumps);
+	free(j);
+}
+
+static struct maker *find(const struct jit *j, uint32_t process)
+{
+	uint64_t value;
+
+	return table__get(j->makers, process, &value) ? (struct maker *)(uintptr_t)value : NULL;
+}
+
+static struct maker *get(struct jit *j, const struct process *p)
+{
+	struct maker *m = find(j, p->index);
+
+	if (m)
+		return m;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return NULL;
+	m->parent = NO_PARENT;
+	m->tgid = p->tgid;
+	m->perf = -1;
+	m->map = jit_map__new(&j->budget);
+	if (m->map && !table__set(j->makers, p->index, (uintptr_t)m))
+		return m;
+	jit_map__free(m->map);
+	free(m);
+	return NULL;
+}
+
+/* --- what there is to know of the process --- */
+
+static bool read_status(struct maker *m)
+{
+	char path[64], line[1024], *last;
+	bool uid = false, inner = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)m->tgid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (!strncmp(line, "Uid:", 4))
+			uid = sscanf(line, "Uid: %*u %u", &m->uid) == 1;
+		if (!strncmp(line, "NSpid:", 6)) {	/* innermost last */
+			last = strrchr(line, '\t');
+			inner = last && sscanf(last, "%d", &m->inner) == 1;
+		}
+	}
+	if (f)
+		fclose(f);
+	return uid && inner;
+}
+
+/* Field 22 of stat, behind the name in brackets, which may hold anything. */
+static time_t read_start(pid_t tgid)
+{
+	char path[64], line[1024], *at;
+	unsigned long long ticks;
+	struct timespec boot, now;
+	FILE *f;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)tgid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	n = fread(line, 1, sizeof(line) - 1, f);
+	fclose(f);
+	line[n] = '\0';
+	at = strrchr(line, ')');
+	if (!at || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+			  "%*d %*d %llu", &ticks) != 1)
+		return 0;
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec - boot.tv_sec + (time_t)(ticks / (unsigned long long)sysconf(_SC_CLK_TCK));
+}
+
+static void get_to_know(struct jit *j, struct maker *m)
+{
+	m->known = read_status(m);
+	m->root = roots__of(files__roots(j->files), m->tgid);
+	m->started = read_start(m->tgid);
+	environment__get(m->tgid, "TMPDIR", &m->tmpdir);
+	if (m->tmpdir && (m->tmpdir[0] != '/' || !strcmp(m->tmpdir, "/tmp"))) {
+		free(m->tmpdir);
+		m->tmpdir = NULL;
+	}
+}
+
+/*
+ * Anybody can write into /tmp: a map counts if it belongs to the process's user or to root. One that was
+ * not written since the process began is of another one that had its number.
+ */
+static int open_map(struct jit *j, const struct maker *m, const char *dir)
+{
+	int root = roots__fd(files__roots(j->files), m->root), fd;
+	struct stat st;
+	char *path;
+
+	if (root < 0 || asprintf(&path, "%s/perf-%d.map", dir, (int)m->inner) < 0)
+		return -1;
+	fd = debug_file__open_below(root, path);
+	if (fd >= 0 && (fstat(fd, &st) || (st.st_uid && st.st_uid != m->uid) ||
+			st.st_mtime + 1 < m->started)) {
+		log_debug("%s of process %d is not its own", path, (int)m->tgid);
+		close(fd);
+		fd = -1;
+	}
+	free(path);
+	return fd < 0 ? -1 : fd;
+}
+
+static void look_for_map(struct jit *j, struct maker *m)
+{
+	if (m->perf >= 0 || !m->known)
+		return;
+	if (m->tmpdir)
+		m->perf = open_map(j, m, m->tmpdir);
+	if (m->perf < 0)
+		m->perf = open_map(j, m, "/tmp");
+}
+
+/* --- reading --- */
+
+static void read_map(struct maker *m, uint64_t most, uint64_t now)
+{
+	int ret;
+
+	if (m->perf < 0)
+		return;
+	ret = perf_map__read(m->perf, &m->perf_at, most, m->perf_whole, m->map);
+	if (ret == 1)
+		m->perf_whole = now;
+	else if (ret < 0)
+		log_debug("perf map of process %d: %s", (int)m->tgid, strerror(-ret));
+}
+
+static void read_dumps(struct maker *m, uint64_t most)
+{
+	for (unsigned int i = 0; i < m->nr_dumps; i++) {
+		int ret = jit_dump__read(&m->dumps[i].state, m->dumps[i].fd, most, m->map);
+
+		if (ret < 0)
+			log_debug("jitdump of process %d: %s", (int)m->tgid, strerror(-ret));
+	}
+}
+
+static void read_all(struct jit *j, struct maker *m)
+{
+	look_for_map(j, m);
+	read_map(m, UINT64_MAX, clock__now_ns());
+	read_dumps(m, UINT64_MAX);
+}
+
+/* --- events --- */
+
+static void look(struct jit *j, struct maker *m)
+{
+	uint64_t now = clock__now_ns();
+
+	if (m->over || (m->looked && now < m->looked + LOOK_NS))
+		return;
+	m->looked = now;
+	if (!m->known)
+		get_to_know(j, m);
+	look_for_map(j, m);
+	read_map(m, READ_BYTES, now);
+	read_dumps(m, READ_RECORDS);
+}
+
+void jit__met(struct jit *j, const struct process *p, uint32_t stack, uint64_t time)
+{
+	struct maker *m = get(j, p);
+	uint64_t before;
+
+	if (!m)
+		return;
+	if (!table__get(j->stacks, stack, &before))
+		table__set(j->stacks, stack, time);
+	look(j, m);
+}
+
+/* "jit-PID.dump", as the specification has it. */
+static bool is_dump(const char *path)
+{
+	const char *name = strrchr(path, '/');
+	size_t digits;
+
+	if (!name || strncmp(name + 1, "jit-", 4))
+		return false;
+	digits = strspn(name + 5, "0123456789");
+	/* " (deleted)" may follow */
+	return digits && !strncmp(name + 5 + digits, ".dump", 5);
+}
+
+static void add_dump(struct jit *j, const struct process *p, uint32_t file)
+{
+	struct maker *m = get(j, p);
+
+	if (!m || m->over || m->nr_dumps == MAX_DUMPS || files__fd(j->files, file) < 0)
+		return;
+	for (unsigned int i = 0; i < m->nr_dumps; i++)
+		if (m->dumps[i].file == file)
+			return;
+	m->dumps[m->nr_dumps++] = (struct dump){ .fd = files__fd(j->files, file), .file = file };
+}
+
+void jit__mapped(struct jit *j, const struct process *p)
+{
+	uint64_t value;
+
+	for (; j->checked < files__count(j->files); j->checked++)
+		if (is_dump(files__path(j->files, j->checked + 1)))
+			table__set(j->dumps, j->checked + 1, 0);
+	if (!table__count(j->dumps))
+		return;
+	for (uint32_t i = 0; i < p->nr_mappings; i++)
+		if (table__get(j->dumps, p->mappings[i].file, &value))
+			add_dump(j, p, p->mappings[i].file);
+}
+
+void jit__forked(struct jit *j, const struct process *parent, const struct process *child)
+{
+	struct maker *m = find(j, parent->index) ? get(j, child) : NULL;
+
+	if (m)
+		m->parent = parent->index;
+}
+
+void jit__exited(struct jit *j, const struct process *p)
+{
+	struct maker *m = find(j, p->index);
+
+	if (!m || m->over)
+		return;
+	read_all(j, m);
+	close_files(m);
+	m->over = true;
+}
+
+void jit__read(struct jit *j)
+{
+	uint64_t key, value;
+	size_t pos = 0;
+
+	while (table__next(j->makers, &pos, &key, &value)) {
+		struct maker *m = (struct maker *)(uintptr_t)value;
+
+		if (!m->over)
+			read_all(j, m);
+	}
+}
+
+const char *jit__name(struct jit *j, const struct process *p, uint32_t stack, uint64_t address)
+{
+	struct maker *m = find(j, p->index);
+	const char *name = NULL;
+	uint64_t time;
+
+	if (!table__get(j->stacks, stack, &time))
+		time = UINT64_MAX;
+	for (int i = 0; m && !name && i < MAX_PARENTS; i++) {
+		name = jit_map__find(m->map, address, time);
+		m = m->parent == NO_PARENT ? NULL : find(j, m->parent);
+	}
+	return name;
+}
+
+bool jit__overflowed(const struct jit *j)
+{
+	return j->budget.exhausted;
+}

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# timeout: 300
+"""Code made at run time has the names that the process told, in its own namespaces and over time, and
+nobody else's."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["TOP"], "tests/tools"))
+import folded
+
+check = folded.Checks()
+PROGRAM = os.path.join(folded.PROGRAMS, "cpu_jit")
+FEW = 30	# samples of a second of CPU time at 199 Hz: a busy machine loses some
+UNNAMED = "[anonymous code]"
+
+
+def record(name, *target, **how):
+    rec = folded.record(list(target), frequency=199, **how)
+    rec.name = name
+    check(rec.status == 0, f"{name}: status {rec.status}", rec.err)
+    with open(rec.path, encoding="utf-8") as f:
+        rec.text = f.read()
+    return rec
+
+
+def leaves(rec, of=lambda s: True):
+    """Samples by the innermost user frame, of those in generated code; `run` also looks at a clock."""
+    out = {}
+    for s in rec.stacks:
+        if of(s) and len(s.user) > 1 and s.user[-2] == "run" and not re.search("now|time", s.user[-1]):
+            out[s.user[-1]] = out.get(s.user[-1], 0) + s.weight
+    return out
+
+
+def expect(rec, wanted, **how):
+    """Nothing but the wanted names, in about the wanted proportions."""
+    got = leaves(rec, **how)
+    total, parts = sum(got.values()), sum(wanted.values())
+    good = total >= FEW and set(got) == set(wanted) and all(
+        0.5 < got[n] / total * parts / wanted[n] < 2 for n in wanted)
+    check(good, f"{rec.name}: {got}, as {wanted}")
+
+
+def remove_maps(rec):
+    for pid in {s.pid for s in rec.stacks}:
+        if os.path.exists(f"/tmp/perf-{pid}.map"):
+            os.remove(f"/tmp/perf-{pid}.map")
+
+
+def perf_maps():
+    rec = record("perf", PROGRAM, "perf")
+    expect(rec, {"jit_one": 1, "jit_two": 1})
+    check("jit_one_[j]" in rec.text, "perf: marked _[j] with --annotate")
+    rec = record("late", PROGRAM, "late")
+    expect(rec, {"jit_one": 1, "jit_two": 1})
+    remove_maps(rec)	# by its design `late` leaves it
+    # In the directory that TMPDIR names.
+    own = os.path.join(folded.TMP, "own tmp")
+    os.makedirs(own, exist_ok=True)
+    expect(record("TMPDIR", PROGRAM, "perf", own, TMPDIR=own), {"jit_one": 1, "jit_two": 1})
+
+
+def other_processes():
+    expect(record("fork", PROGRAM, "fork"), {"jit_one": 1})
+    # Two images with one number: the first one's names must not be the second's, nor the other way.
+    expect(record("exec", PROGRAM, "exec"), {"jit_one": 1, "jit_two": 1})
+    if os.geteuid() == 0:
+        expect(record("foreign", PROGRAM, "foreign"), {UNNAMED: 1})
+
+
+def dumps():
+    rec = record("dump", PROGRAM, "dump", folded.TMP)
+    expect(rec, {"jit_one": 1, "jit_two": 1})
+
+
+def namespaces():
+    """Its own numbers, its own /tmp, which is gone with it."""
+    sandbox = ["unshare", "--pid", "--fork", "--mount", "--mount-proc", "sh", "-c",
+               'exec 9<"$0"; mount -t tmpfs none /tmp && /proc/self/fd/9 perf && '
+               'test $(ls /proc | grep -c "^[0-9]") -lt 10', PROGRAM]
+    if subprocess.run(["unshare", "--pid", "--fork", "--mount", "--mount-proc", "true"],
+                      capture_output=True).returncode:
+        print("no namespaces here")
+        return
+    expect(record("namespaces", *sandbox), {"jit_one": 1, "jit_two": 1})
+    # A user who is root in there only, and whose files are that user's out here.
+    sandbox = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount", "--mount-proc", "sh",
+               "-c", 'exec 9<"$0"; mount -t tmpfs none /tmp && /proc/self/fd/9 perf', PROGRAM]
+    rec = record("user namespace", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                 *sandbox) if shutil.which("setpriv") else None
+    if rec and not re.search("unshare failed", rec.err):
+        expect(rec, {"jit_one": 1, "jit_two": 1})
+
+
+SCRIPT = """
+function hotInner(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) | 0; return s; }
+function outerLoop() { const end = Date.now() + 2000; let r = 0;
+    while (Date.now() < end) r ^= hotInner(200000); return r; }
+outerLoop();
+"""
+
+
+def javascript():
+    """A real maker of code, both ways of telling."""
+    if not shutil.which("node"):
+        print("no node here")
+        return
+    path = os.path.join(folded.TMP, "spin.js")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(SCRIPT)
+    for option in ("--perf-basic-prof", "--perf-prof"):
+        os.chdir(folded.TMP)
+        rec = record(f"node {option}", shutil.which("node"), option, path)
+        total = rec.total()
+        hot = rec.total(lambda s: s.user and re.search(r"hotInner .*spin\.js:2", s.user[-1]))
+        none = rec.total(lambda s: UNNAMED in s.user)
+        check(hot > total * 0.5 and none < total * 0.05,
+              f"{rec.name}: hotInner in {hot}, unnamed {none} of {total}")
+        remove_maps(rec)
+
+
+def main():
+    for case in (perf_maps, other_processes, dumps, namespaces, javascript):
+        case()
+    return check.status()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
