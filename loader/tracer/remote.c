@@ -24,6 +24,7 @@
 #define LONG_NAP_NS 1000000
 #define FLAG_TRAP 0x100ull
 #define FLAG_DIRECTION 0x400ull
+#define FLAG_ALIGNMENT 0x40000ull	/* traps what is not aligned: the C library counts on it not to */
 #define KERNEL_SIGSET 8
 
 #define SIGNAL_BIT(nr) (1ull << ((nr) - 1))
@@ -296,7 +297,7 @@ static int begin(struct remote *r, struct user_regs_struct *regs)
 	bool first = !r->away;
 
 	regs->orig_rax = ~0ull;
-	regs->eflags = r->regs.eflags & ~(FLAG_TRAP | FLAG_DIRECTION);
+	regs->eflags = r->regs.eflags & ~(FLAG_TRAP | FLAG_DIRECTION | FLAG_ALIGNMENT);
 	r->away = true;
 	if (ptrace(PTRACE_SETREGS, r->tid, NULL, regs))
 		return gone(r);
