@@ -16,6 +16,14 @@ $(CPU_CC): $(B)/programs/%: tests/programs/%.cc
 	$(Q)$(CXX) -std=gnu++17 $(CPU_CFLAGS) -MMD -MP -MF $@.d -o $@ $< -lpthread
 programs: $(CPU_C) $(CPU_CC)
 
+# What a command line runs through.
+CLI_C := $(patsubst tests/programs/%.c,$(B)/programs/%,$(wildcard tests/programs/cli_*.c))
+$(CLI_C): $(B)/programs/%: tests/programs/%.c
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 $(CPU_CFLAGS) -MMD -MP -MF $@.d -o $@ $< -lutil
+programs: $(CLI_C)
+
 # Programs and a library that threads are borrowed of, and what borrows them.
 TRACE_C := $(patsubst tests/programs/%.c,$(B)/programs/%,$(filter-out %_lib.c %_tool.c,\
 	$(wildcard tests/programs/trace_*.c)))
