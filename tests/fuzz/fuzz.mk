@@ -12,12 +12,12 @@ FUZZ := $(patsubst tests/fuzz/%_fuzz.c,%,$(sort $(wildcard tests/fuzz/*_fuzz.c))
 $(B)/fuzz/%_fuzz: tests/fuzz/%_fuzz.c
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(FUZZ_CFLAGS) -o $@ $< $(wildcard $*/*.c loader/base/*.c) -liberty -lz -llzma
+	$(Q)$(CLANG) $(FUZZ_CFLAGS) -o $@ $< $(wildcard $*/*.c loader/base/*.c) -liberty -ldw -lelf -lz -llzma
 $(foreach f,$(FUZZ),$(eval $(B)/fuzz/$(f)_fuzz: $(wildcard $(f)/*.[ch] loader/base/*.[ch] bpf/*.h)))
 $(B)/fuzz/%_seeds: tests/fuzz/%_seeds.c $(wildcard tests/unit/*.h)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) -o $@ $<
+	$(Q)$(CC) $(CFLAGS_ALL) -o $@ $< -llzma
 
 fuzz-build: $(FUZZ:%=$(B)/fuzz/%_fuzz) $(FUZZ:%=$(B)/fuzz/%_seeds)
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Writes what symbols_fuzz begins with into a folder: one well-formed input for each reader. */
+#include <lzma.h>
 #include <stdio.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "symbols/lines_reply.h"
 #include "tests/unit/symbols_elf.h"
 
 #define ARRAY(a) a, sizeof(a) / sizeof((a)[0])
@@ -59,6 +61,70 @@ static void put_vdso(void)
 	free(copy);
 }
 
+/* The same with three sections more, and with itself compressed in the last. */
+static void put_separate(void)
+{
+	static const char names[] = "\0.note.gnu.build-id\0.gnu_debuglink\0.gnu_debugdata\0.shstrtab";
+	static const struct test_symbol symbols[] = {
+		{ "global", TEXT + 0x10, 0x10, STB_GLOBAL, STT_FUNC, 0 },
+	};
+	static const unsigned char note[] = "\4\0\0\0\4\0\0\0\3\0\0\0GNU\0\1\2\3\4";
+	static const unsigned char link[] = "some.debug\0\0\1\2\3\4";
+	struct test_elf e = test_elf__new(ARRAY(symbols), ARRAY(symbols));
+	static unsigned char packed[1 << 16];
+	size_t packed_len = 0;
+	Elf64_Ehdr *h;
+	Elf64_Shdr s[5] = {
+		{ .sh_type = SHT_NULL },
+		{ .sh_name = 1, .sh_type = SHT_NOTE, .sh_size = sizeof(note) - 1 },
+		{ .sh_name = 20, .sh_type = SHT_PROGBITS, .sh_size = sizeof(link) - 1 },
+		{ .sh_name = 35, .sh_type = SHT_PROGBITS },
+		{ .sh_name = 50, .sh_type = SHT_STRTAB, .sh_size = sizeof(names) },
+	};
+
+	if (lzma_easy_buffer_encode(6, LZMA_CHECK_CRC32, NULL, e.bytes, e.size, packed, &packed_len,
+				    sizeof(packed)) != LZMA_OK)
+		exit(1);
+	s[1].sh_offset = test_elf__put(&e, note, sizeof(note) - 1);
+	s[2].sh_offset = test_elf__put(&e, link, sizeof(link) - 1);
+	s[3].sh_offset = test_elf__put(&e, packed, packed_len);
+	s[3].sh_size = packed_len;
+	s[4].sh_offset = test_elf__put(&e, names, sizeof(names));
+	h = (Elf64_Ehdr *)e.bytes;
+	h->e_shnum = 5;
+	h->e_shstrndx = 4;
+	packed_len = test_elf__put(&e, s, sizeof(s));	/* may move the bytes */
+	((Elf64_Ehdr *)e.bytes)->e_shoff = packed_len;
+	put("separate", 3, e.bytes, e.size);
+	test_elf__free(&e);
+}
+
+static void put_reply(void)
+{
+	static char message[LINES_MESSAGE];
+	struct lines_reply head = { .nr = 2 };
+	struct lines_reply_frame frames[] = { { 12, LINES_NO_STRING, 3 }, { 7, 5, LINES_NO_STRING } };
+	char *end = mempcpy(message, &head, sizeof(head));
+
+	end = mempcpy(mempcpy(end, &frames[0], sizeof(frames[0])), "a.c", 3);
+	end = mempcpy(mempcpy(end, &frames[1], sizeof(frames[1])), "_Z1fv", 5);
+	put("reply", 4, message, (size_t)(end - message));
+}
+
+static void put_jit(void)
+{
+	static const char map[] = "7f0000001000 100 plain\n0x1000 0x10 _ZN1A3fooEv\n";
+	static const uint32_t head[] = { 0x4a695444, 1, 40, 62, 0, 1, 5, 0, 0, 0 };
+	static const uint32_t load[] = { 0, 16 + 40 + 4 + 4, 9, 0, 1, 1, 0x1000, 0, 0x1000, 0, 4, 0, 1, 0,
+					 0x00656e6f, 0xcccccccc };
+	static const uint32_t move[] = { 1, 16 + 48, 10, 0, 1, 1, 0x2000, 0, 0x1000, 0, 0x2000, 0, 4, 0, 1, 0 };
+	static char dump[sizeof(head) + sizeof(load) + sizeof(move)];
+
+	mempcpy(mempcpy(mempcpy(dump, head, sizeof(head)), load, sizeof(load)), move, sizeof(move));
+	put("perf_map", 5, map, sizeof(map) - 1);
+	put("jitdump", 6, dump, sizeof(dump));
+}
+
 int main(int argc, char **argv)
 {
 	static const char kallsyms[] =
@@ -79,6 +145,9 @@ int main(int argc, char **argv)
 	dir = argv[1];
 	put_elf();
 	put_vdso();
+	put_separate();
+	put_reply();
+	put_jit();
 	put("kallsyms", 1, kallsyms, sizeof(kallsyms) - 1);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(name, sizeof(name), "name%zu", i);
