@@ -123,11 +123,14 @@ static ALWAYS_INLINE __u32 task__tid(struct task_struct *task)
 	return pid__seen(task, task->thread_pid, task->pid);
 }
 
+/* Of the process that runs here. */
 static ALWAYS_INLINE bool proc__wanted(const struct proc *proc, __u32 tgid)
 {
 	if (!tgid || tgid == settings.self)
 		return false;
-	return settings.all || (proc && (proc->flags & PROC_TARGET));
+	if (settings.all || (proc && (proc->flags & PROC_TARGET)))
+		return true;
+	return settings.cgroup && bpf_current_task_under_cgroup(&cgroups, 0) == 1;
 }
 
 #endif

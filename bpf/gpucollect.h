@@ -193,6 +193,8 @@ struct gpucollect_settings {
 	__u32 all;		/* bool: every process is a target */
 	__u32 self;		/* tgid of the collector, never sampled */
 	__u32 library;		/* bool: launches are the timing library's, but for PROC_PROBED */
+	__u32 cgroup;		/* bool: every process in or below the one of map cgroups is a target */
+	__u32 reserved;
 };
 struct page_key {
 	__u32 file;

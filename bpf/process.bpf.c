@@ -65,7 +65,7 @@ int BPF_PROG(gpucollect_exec, struct task_struct *task)
 	if (proc) {
 		process__changed(proc);
 	} else {
-		if (!settings.all || !tgid)
+		if (!proc__wanted(proc, tgid))
 			return 0;
 		if (bpf_map_update_elem(&procs, &tgid, &fresh, BPF_ANY))
 			count(LOST_PROCS_FULL);

@@ -2,212 +2,225 @@
 #include "loader/attach.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "gpu_timing/reader.h"
+#include "loader/base/clock.h"
 #include "loader/base/log.h"
 #include "loader/base/table.h"
-#include "loader/driver.h"
+#include "loader/entries.h"
 #include "loader/injection.h"
+#include "loader/kept_out.h"
+#include "loader/preset.h"
 
-/* A file that has probes, in all processes (tgid -1) or in one. */
-struct probed {
-	dev_t device;
-	ino_t inode;
-	pid_t tgid;
+#define GROWN_UP_NS 100000000ull
+
+/* What has been decided on a process that maps a driver. */
+enum way {
+	WAY_VARIABLE = 1,	/* its driver loads the library */
+	WAY_ENTERING,		/* the tracer is at it, for the first time */
+	WAY_ENTERING_AGAIN,
+	WAY_LIBRARY,		/* the library is in, and says hello any moment */
+	WAY_TIMED,
+	WAY_PROBED,
+	WAY_KEPT_OUT,
+	WAY_TAKEN,
+	WAY_GONE,
 };
 
 struct attach {
 	struct attach_config config;
-	struct probed *probed;
-	size_t nr;
-	struct table *looked_at;	/* processes with a driver, by their index */
+	struct entries *entries;
+	struct injection *injection;	/* NULL: no process gets the library by the tracer */
+	struct table *way;		/* by the process's index */
+	struct attach_counts counts;
+	uint32_t looked, known;		/* of the processes by index: those looked at; that were there then */
+	uint64_t look_at;
+	unsigned int pending;		/* processes on a way that leads to WAY_TIMED at best */
 };
 
-struct attach *attach__new(const struct attach_config *config)
+static void on_injected(void *ctx, struct process *p, int err, pid_t holder, const char *why);
+
+int attach__new(const struct attach_config *config, struct attach **out)
 {
+	struct injection_config injection = {
+		.sites = config->sites,
+		.epoll_fd = config->epoll_fd,
+		.epoll_data = config->epoll_data,
+		.done = on_injected,
+	};
 	struct attach *a = calloc(1, sizeof(*a));
+	int err = -ENOMEM;
 
 	if (!a)
-		return NULL;
+		return err;
 	a->config = *config;
-	a->looked_at = table__new();
-	if (a->looked_at)
-		return a;
-	free(a);
-	return NULL;
+	injection.ctx = a;
+	a->way = table__new();
+	a->entries = entries__new(config->probes, config->files);
+	if (a->way && a->entries)
+		err = config->sites ? injection__new(&injection, &a->injection) : 0;
+	if (err)
+		attach__free(a);
+	else
+		*out = a;
+	return err;
 }
 
 void attach__free(struct attach *a)
 {
 	if (!a)
 		return;
-	table__free(a->looked_at);
-	free(a->probed);
+	injection__free(a->injection);
+	entries__free(a->entries);
+	table__free(a->way);
 	free(a);
-}
-
-static bool is_probed(const struct attach *a, const struct stat *st, pid_t tgid)
-{
-	size_t i;
-
-	for (i = 0; i < a->nr; i++)
-		if (a->probed[i].device == st->st_dev && a->probed[i].inode == st->st_ino &&
-		    (a->probed[i].tgid == tgid || a->probed[i].tgid == -1))
-			return true;
-	return false;
-}
-
-static int remember(struct attach *a, const struct stat *st, pid_t tgid)
-{
-	struct probed *grown = realloc(a->probed, (a->nr + 1) * sizeof(*grown));
-
-	if (!grown)
-		return -ENOMEM;
-	a->probed = grown;
-	grown[a->nr].device = st->st_dev;
-	grown[a->nr].inode = st->st_ino;
-	grown[a->nr++].tgid = tgid;
-	return 0;
-}
-
-struct entries {
-	uint64_t offset[NR_LAUNCH_ENTRIES];
-	uint64_t entry[NR_LAUNCH_ENTRIES];
-	size_t nr;
-};
-
-static void on_entry(void *ctx, uint32_t entry, uint64_t offset)
-{
-	struct entries *e = ctx;
-	size_t i;
-
-	if (e->nr == NR_LAUNCH_ENTRIES)
-		return;
-	/* Two names of one place would count its launches twice. */
-	for (i = 0; i < e->nr; i++)
-		if (e->offset[i] == offset)
-			return;
-	e->offset[e->nr] = offset;
-	e->entry[e->nr++] = entry;
-}
-
-/* Probes on all launch entries of the driver behind fd, once. */
-static int attach_driver(struct attach *a, int fd, const char *name, pid_t tgid)
-{
-	struct entries e = {};
-	char path[64];
-	struct stat st;
-	int err;
-
-	if (fstat(fd, &st))
-		return -errno;
-	if (!probes__per_process(a->config.probes))
-		tgid = -1;
-	if (is_probed(a, &st, tgid))
-		return 0;
-	/* Once, also where it fails: it is asked for whenever the process maps something. */
-	err = remember(a, &st, tgid);
-	if (err)
-		return err;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	err = driver__entries(fd, on_entry, &e);
-	if (!err)
-		err = probes__attach_launches(a->config.probes, path, e.offset, e.entry, e.nr, tgid);
-	if (err) {
-		log_warn_some("launches in %s can't be probed: %s", name, driver__error(err));
-		return err;
-	}
-	log_debug("%zu probes on %s", e.nr, name);
-	return 0;
 }
 
 int attach__before(struct attach *a)
 {
 	const struct options *o = a->config.options;
-	char **paths;
-	size_t i;
 
-	if (!o->all && !(o->command && !a->config.library))
+	if (a->config.sites || !(o->all || o->command))
 		return 0;
-	paths = driver__candidates(a->config.library_path);
-	if (!paths)
-		return -ENOMEM;
-	for (i = 0; paths[i]; i++) {
-		struct caller_saved saved;
-		int fd;
-
-		if (caller__enter(a->config.caller, &saved))
-			continue;
-		fd = open(paths[i], O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-		caller__leave(&saved);
-		if (fd < 0)
-			continue;
-		attach_driver(a, fd, paths[i], -1);
-		close(fd);
-	}
-	driver__free_candidates(paths);
-	return 0;
+	return entries__before(a->entries, a->config.library_path, a->config.caller);
 }
 
-static void attach_mapped(struct attach *a, const struct process *p, pid_t tgid)
+static enum way way_of(const struct attach *a, const struct process *p)
 {
-	uint32_t i;
+	uint64_t way;
 
-	for (i = 0; i < p->nr_mappings; i++) {
-		uint32_t file = p->mappings[i].file;
-		const char *path = file ? files__path(a->config.files, file) : "";
+	return table__get(a->way, p->index, &way) ? (enum way)way : 0;
+}
 
-		if (driver__is_named(path) && files__open(a->config.files, file) >= 0)
-			attach_driver(a, files__fd(a->config.files, file), path, tgid);
-	}
+static bool is_pending(enum way way)
+{
+	return way == WAY_ENTERING || way == WAY_ENTERING_AGAIN || way == WAY_LIBRARY;
+}
+
+static void set_way(struct attach *a, const struct process *p, enum way way)
+{
+	a->pending -= is_pending(way_of(a, p));
+	if (table__set(a->way, p->index, way))
+		log_warn_some("out of memory: process %d is looked at again and again", (int)p->tgid);
+	else
+		a->pending += is_pending(way);
+}
+
+bool attach__pending(const struct attach *a)
+{
+	return a->pending;
+}
+
+void attach__counts(const struct attach *a, struct attach_counts *counts)
+{
+	*counts = a->counts;
 }
 
 static void count_by_probes(struct attach *a, struct process *p)
 {
-	processes__probe(a->config.processes, p);
-	attach_mapped(a, p, p->tgid);
+	set_way(a, p, WAY_PROBED);
+	if (a->config.sites) {
+		a->counts.untimed++;
+		processes__probe(a->config.processes, p);
+	}
+	entries__probe(a->entries, p);
 }
 
-static bool maps_driver(const struct attach *a, const struct process *p)
+static void enter(struct attach *a, struct process *p, enum way way)
 {
-	uint32_t i;
+	int err = injection__begin(a->injection, p);
 
-	for (i = 0; i < p->nr_mappings; i++)
-		if (p->mappings[i].file && driver__is_named(files__path(a->config.files, p->mappings[i].file)))
-			return true;
-	return false;
+	set_way(a, p, err ? WAY_GONE : way);
+	if (err)
+		log_warn_some("out of memory: launches of process %d are not seen", (int)p->tgid);
 }
 
-/* A process that the library can't get into: a container's, or one with an environment of its own. */
-static void look_for_library(struct attach *a, struct process *p)
+static void decide(struct attach *a, struct process *p)
 {
-	const char *why;
-	uint64_t once;
+	const char *why = kept_out__why(p->tgid);
 
-	if (!maps_driver(a, p) || table__get(a->looked_at, p->index, &once))
-		return;
-	if (table__set(a->looked_at, p->index, 1) ||
-	    injection__reaches(p->tgid, a->config.library, &why))
-		return;
-	log_warn_some("no GPU times in process %d (%s): the timing library does not get in, since %s; its "
-		      "launches are counted from now on", (int)p->tgid, p->comm, why);
-	count_by_probes(a, p);
+	if (why) {
+		set_way(a, p, WAY_KEPT_OUT);
+		a->counts.untimed++;
+		log_warn_some("process %d (%s) is kept out of, since %s: its launches are not seen, its "
+			      "CPU time is", (int)p->tgid, p->comm, why);
+	} else if (!a->injection) {
+		count_by_probes(a, p);
+	} else if (a->config.library && preset__reaches(p->tgid, a->config.library, &why)) {
+		set_way(a, p, WAY_VARIABLE);
+	} else {
+		if (why)
+			log_debug("process %d: %s, so the tracer brings the library", (int)p->tgid, why);
+		enter(a, p, WAY_ENTERING);
+	}
 }
 
 void attach__process(struct attach *a, struct process *p)
 {
-	const struct options *o = a->config.options;
+	enum way way = way_of(a, p);
 
-	if (a->config.library)
-		look_for_library(a, p);
-	else
-		attach_mapped(a, p, o->all || o->command ? -1 : p->tgid);
+	if (way == WAY_PROBED)
+		entries__probe(a->entries, p);
+	if (!way && entries__driver(a->entries, p))
+		decide(a, p);
+}
+
+/*
+ * A forked child has the driver from its parent and need not map anything more. It gets some time, since
+ * most are about to execute another program.
+ */
+static void look_at_new_ones(struct attach *a)
+{
+	uint64_t now = clock__now_ns();
+	struct process *p;
+
+	if (now < a->look_at)
+		return;
+	for (; a->looked < a->known; a->looked++) {
+		p = processes__at(a->config.processes, a->looked);
+		if (!p->exited)
+			attach__process(a, p);
+	}
+	a->known = processes__count(a->config.processes);
+	a->look_at = now + GROWN_UP_NS;
+}
+
+void attach__step(struct attach *a)
+{
+	if (a->injection)
+		injection__step(a->injection);
+	look_at_new_ones(a);
+}
+
+/* Once more, after all others have had their turn: its threads may be elsewhere by then. */
+static void on_injected(void *ctx, struct process *p, int err, pid_t holder, const char *why)
+{
+	struct attach *a = ctx;
+
+	if (!err) {
+		/* Unless it has said already what becomes of it. */
+		if (is_pending(way_of(a, p)))
+			set_way(a, p, WAY_LIBRARY);
+	} else if (err == -EBUSY) {
+		attach__taken(a, p, holder);
+	} else if (err == -ESRCH || p->exited) {
+		set_way(a, p, WAY_GONE);
+	} else if (err == -EAGAIN && way_of(a, p) == WAY_ENTERING) {
+		enter(a, p, WAY_ENTERING_AGAIN);
+	} else {
+		log_warn_some("no GPU times in process %d (%s): the timing library does not get in, since "
+			      "%s; its launches are counted", (int)p->tgid, p->comm, why);
+		count_by_probes(a, p);
+	}
+}
+
+void attach__armed(struct attach *a, struct process *p)
+{
+	if (way_of(a, p) != WAY_TIMED)
+		a->counts.timed++;
+	set_way(a, p, WAY_TIMED);
 }
 
 void attach__refused(struct attach *a, struct process *p, enum channel_reason reason,
@@ -218,4 +231,19 @@ void attach__refused(struct attach *a, struct process *p, enum channel_reason re
 	log_warn_some("no GPU times in process %d: %s; its launches are counted", (int)p->tgid,
 		      channel__refusal(why, reason, detail));
 	count_by_probes(a, p);
+}
+
+void attach__taken(struct attach *a, struct process *p, pid_t holder)
+{
+	bool only = a->config.options->nr_pids == 1 && p->tgid == a->config.options->pids[0];
+
+	set_way(a, p, WAY_TAKEN);
+	a->counts.taken++;
+	if (only)
+		log_error("process %d is already recorded by gpucollect, pid %d: wait for its end, or stop "
+			  "it with kill -INT %d", (int)p->tgid, (int)holder, (int)holder);
+	else
+		log_warn_some("process %d is already recorded by gpucollect, pid %d: it is left out",
+			      (int)p->tgid, (int)holder);
+	processes__exited(a->config.processes, p->tgid);
 }

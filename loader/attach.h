@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Probes on the driver's own entry points, for processes without the timing library: which files,
- * limited to which process.
+ * How the launches of each process are seen: by the timing library, that the driver loads or that the
+ * tracer brings in, by probes on the driver's entries, or, where it is kept out, not at all.
  */
 #ifndef LOADER_ATTACH_H
 #define LOADER_ATTACH_H
@@ -15,6 +15,7 @@
 #include "loader/options.h"
 #include "loader/probes.h"
 #include "loader/processes.h"
+#include "loader/sites.h"
 
 struct attach;
 
@@ -25,27 +26,37 @@ struct attach_config {
 	const struct options *options;
 	const char *library_path;	/* LD_LIBRARY_PATH of what is started; NULL: not set */
 	const struct caller *caller;	/* whose choice that is */
-	const char *library;	/* path of the timing library that the command gets; NULL: none */
+	struct sites *sites;	/* NULL: no process gets the library */
+	const char *library;	/* its file, which the driver of a command is told; NULL: isn't */
+	int epoll_fd;		/* what is to be waited for is added here */
+	uint64_t epoll_data;	/* with this as its data: then attach__step */
 };
 
-struct attach *attach__new(const struct attach_config *config);	/* NULL: out of memory */
-void attach__free(struct attach *a);	/* NULL is fine; the probes go with struct probes */
+int attach__new(const struct attach_config *config, struct attach **out);	/* 0 or negative errno */
+/* What is under way is given up, which may take a second. NULL is fine. */
+void attach__free(struct attach *a);
 
-/*
- * Before a command runs, or for the whole system: probes on every libcuda that a program started
- * from here would load, in all processes (the BPF side looks at targets only): a fast program
- * launches before probes could follow its mapping. 0 or negative errno.
- */
+/* Before a command runs, or for the whole system: what processes that start will need. */
 int attach__before(struct attach *a);
 
-/*
- * The process mapped something: a libcuda that has no probes yet gets them. With the library only
- * where that can't get in, which is said.
- */
+/* The process mapped something, or was seen for the first time: if there is a driver, it is decided on. */
 void attach__process(struct attach *a, struct process *p);
+/* Goes on with what is under way: at its events and at every tick. */
+void attach__step(struct attach *a);
+/* Some process is not decided on yet, or its library does not time yet. */
+bool attach__pending(const struct attach *a);
 
-/* The library in this process can't time: says so, and counts by probes from now on. */
+/* The library in this process times; can't time; or it is another gpucollect's. */
+void attach__armed(struct attach *a, struct process *p);
 void attach__refused(struct attach *a, struct process *p, enum channel_reason reason,
 		     uint32_t detail);
+void attach__taken(struct attach *a, struct process *p, pid_t holder);
+
+struct attach_counts {
+	unsigned int timed;	/* processes whose library has begun to time */
+	unsigned int taken;	/* left out, since they are recorded by another */
+	unsigned int untimed;	/* with a driver, but without a library that times */
+};
+void attach__counts(const struct attach *a, struct attach_counts *counts);
 
 #endif

@@ -27,6 +27,7 @@ struct collect {
 	struct collect_counters counters;
 	pid_t pending[MAX_PENDING];	/* processes that mapped something */
 	unsigned int nr_pending;
+	uint64_t from;			/* samples before are none of the capture's */
 	unsigned int left;		/* of READ_AT_ONCE */
 };
 
@@ -107,7 +108,7 @@ static struct process *after_lost_exec(struct collect *c, struct process *p, uin
 		p->outdated_at = now;
 	if (now < p->outdated_at + EXEC_NS)
 		return p;
-	processes__execed(c->config.processes, p->tgid, p->comm);
+	processes__execed(c->config.processes, p->tgid, p->comm, p->target);
 	return processes__find(c->config.processes, p->tgid);
 }
 
@@ -215,6 +216,8 @@ static void on_sample(struct collect *c, const struct rec_sample *rec, struct pr
 	};
 	const struct tally_add one = { .count = 1 };
 
+	if (rec->head.time < c->from)
+		return;
 	if (user == STACKS_NONE || (rec->kernel && key.kernel == STACKS_NONE))
 		c->counters.no_stack++;
 	if (tally__add(c->config.tally, &key, &one))
@@ -286,7 +289,7 @@ static void on_process(struct collect *c, const struct rec_process *rec)
 		return;
 	}
 	/* Read at once: it may live for a millisecond only. */
-	processes__execed(c->config.processes, (pid_t)rec->tgid, rec->comm);
+	processes__execed(c->config.processes, (pid_t)rec->tgid, rec->comm, !c->config.all);
 	p = processes__find(c->config.processes, (pid_t)rec->tgid);
 	if (p)
 		refresh(c, p);
@@ -358,6 +361,11 @@ int collect__read(struct collect *c)
 	c->left = READ_AT_ONCE;
 	n = probes__read(c->config.probes);
 	return n == -EAGAIN ? READ_AT_ONCE : n;
+}
+
+void collect__begin(struct collect *c, uint64_t from)
+{
+	c->from = from;
 }
 
 void collect__mapped(struct collect *c, pid_t tgid)

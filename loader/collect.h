@@ -48,6 +48,9 @@ struct collect_counters {
 int collect__new(const struct collect_config *config, struct collect **out);
 void collect__free(struct collect *c);	/* NULL is fine */
 
+/* Samples taken before this time (CLOCK_MONOTONIC, ns) don't count. */
+void collect__begin(struct collect *c, uint64_t from);
+
 /*
  * Reads what the ring holds, but not for ever where it fills as fast: some thousand records. Their
  * number, or a negative errno.

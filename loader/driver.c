@@ -195,9 +195,9 @@ static uint64_t file_offset(Elf *elf, uint64_t vaddr)
 	return 0;
 }
 
-/* A launch entry as its symbol has it. */
+/* An entry point as its symbol has it. */
 struct entry {
-	uint32_t entry;		/* enum launch_entry */
+	uint32_t entry;		/* enum launch_entry, or enum channel_slot */
 	uint64_t offset;
 	uint64_t vaddr;
 	uint64_t size;
@@ -205,7 +205,8 @@ struct entry {
 
 typedef void (*entry_fn)(void *ctx, const struct entry *e);
 
-static int scan_symbols(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh, entry_fn fn, void *ctx)
+static int scan_symbols(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh, uint32_t nr, entry_fn fn,
+			void *ctx)
 {
 	Elf_Data *data = elf_getdata(scn, NULL);
 	struct entry e;
@@ -217,7 +218,7 @@ static int scan_symbols(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh, entry_fn fn
 
 		if (!name || GELF_ST_TYPE(sym.st_info) != STT_FUNC || sym.st_shndx == SHN_UNDEF)
 			continue;
-		for (e.entry = ENTRY_UNKNOWN + 1; e.entry < NR_LAUNCH_ENTRIES; e.entry++) {
+		for (e.entry = ENTRY_UNKNOWN + 1; e.entry < nr; e.entry++) {
 			if (strcmp(name, channel__slot_name(e.entry)))
 				continue;
 			e.offset = file_offset(elf, sym.st_value);
@@ -226,7 +227,7 @@ static int scan_symbols(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh, entry_fn fn
 			if (!e.offset)
 				continue;
 			fn(ctx, &e);
-			found++;
+			found += e.entry < NR_LAUNCH_ENTRIES;
 		}
 	}
 	return found;
@@ -241,7 +242,8 @@ static bool is_small(Elf *elf, const GElf_Shdr *symbols)
 	       gelf_getshdr(elf_getscn(elf, symbols->sh_link), &names) && names.sh_size <= SECTION_MAX;
 }
 
-static int scan_file(int fd, entry_fn fn, void *ctx)
+/* Entries below `nr`, which is NR_LAUNCH_ENTRIES or NR_CHANNEL_SLOTS. */
+static int scan_file(int fd, uint32_t nr, entry_fn fn, void *ctx)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr sh;
@@ -254,7 +256,7 @@ static int scan_file(int fd, entry_fn fn, void *ctx)
 		return -EINVAL;
 	while ((scn = elf_nextscn(elf, scn)))
 		if (gelf_getshdr(scn, &sh) && sh.sh_type == SHT_DYNSYM && is_small(elf, &sh))
-			found += scan_symbols(elf, scn, &sh, fn, ctx);
+			found += scan_symbols(elf, scn, &sh, nr, fn, ctx);
 	elf_end(elf);
 	return found ? 0 : -ENOENT;
 }
@@ -275,7 +277,25 @@ int driver__entries(int fd, driver_entry fn, void *ctx)
 {
 	struct entries to = { fn, ctx };
 
-	return scan_file(fd, pass_on, &to);
+	return scan_file(fd, NR_LAUNCH_ENTRIES, pass_on, &to);
+}
+
+static void note_entry(void *ctx, const struct entry *e)
+{
+	uint32_t *found = ctx;
+
+	*found |= 1u << e->entry;
+}
+
+int driver__exports(int fd, bool upkeep, void (*fn)(void *ctx, const char *name), void *ctx)
+{
+	uint32_t nr = upkeep ? NR_CHANNEL_SLOTS : NR_LAUNCH_ENTRIES, found = 0, i;
+	int err = scan_file(fd, nr, note_entry, &found);
+
+	for (i = 0; i < nr && !err; i++)
+		if (found >> i & 1)
+			fn(ctx, channel__slot_name(i));
+	return err;
 }
 
 struct check {
@@ -308,7 +328,7 @@ static void check_shape(void *ctx, const struct entry *e)
 int driver__check(int fd, const char **entry)
 {
 	struct check c = { .fd = fd };
-	int err = scan_file(fd, check_shape, &c);
+	int err = scan_file(fd, NR_LAUNCH_ENTRIES, check_shape, &c);
 
 	*entry = c.entry;
 	return err ? err : c.err;

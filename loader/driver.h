@@ -13,8 +13,9 @@
 
 /*
  * Paths of every libcuda.so.1 that the dynamic loader would look at for a program started from
- * here: library_path (the value of LD_LIBRARY_PATH or NULL), then /etc/ld.so.cache, then the default directories; the first is the
- * one it takes. NULL-terminated, malloc'd with its strings; NULL: out of memory.
+ * here: library_path (the value of LD_LIBRARY_PATH or NULL), then /etc/ld.so.cache, then the default
+ * directories; the first is the one it takes. NULL-terminated, malloc'd with its strings; NULL: out of
+ * memory.
  */
 char **driver__candidates(const char *library_path);
 void driver__free_candidates(char **paths);
@@ -27,6 +28,12 @@ typedef void (*driver_entry)(void *ctx, uint32_t entry, uint64_t offset);
 
 /* 0 or a negative errno; -ENOENT: it exports none of them. */
 int driver__entries(int fd, driver_entry fn, void *ctx);
+
+/*
+ * Names of what would be touched that the file exports, each once: the launch entries, with `upkeep` also
+ * the calls that the timing library watches. 0 or a negative errno; -ENOENT: no launch entry.
+ */
+int driver__exports(int fd, bool upkeep, void (*fn)(void *ctx, const char *name), void *ctx);
 
 /*
  * Whether the timing library will find the driver's launch entries in the shape that it knows.

@@ -2,36 +2,247 @@
 #include "loader/injection.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
-#include "loader/environment.h"
+#include "gpu_timing/reader.h"
+#include "loader/base/array.h"
+#include "loader/base/fault.h"
+#include "loader/base/log.h"
+#include "loader/library.h"
+#include "loader/tracer/inject.h"
 
-static bool sees(pid_t tgid, const char *library)
+struct job {
+	struct process *process;
+	struct tracer *tracer;		/* NULL: waits for its turn */
+	struct channel *claimed;	/* of a library that was there: ours while the job lasts */
+	pid_t holder;			/* whose it is instead */
+	char why[128];			/* we gave it up */
+	bool placed;
+};
+
+struct injection {
+	struct injection_config config;
+	struct tracer_request request;	/* all but the pid */
+	struct job *job;
+	size_t nr, size;
+};
+
+int injection__new(const struct injection_config *config, struct injection **out)
 {
-	struct stat seen, own;
-	int err = environment__stat(tgid, library, &seen);
+	struct injection *i = calloc(1, sizeof(*i));
+	int err;
 
-	if (err || stat(library, &own))
-		return err != -ENOENT;
-	return seen.st_ino == own.st_ino && seen.st_dev == own.st_dev;
+	if (!i)
+		return -ENOMEM;
+	i->config = *config;
+	i->request.image = library__image(&i->request.size);
+	err = library__offset("gpucollect_stub", &i->request.stub);
+	if (err) {
+		free(i);
+		return err;
+	}
+	*out = i;
+	return 0;
 }
 
-bool injection__reaches(pid_t tgid, const char *library, const char **why)
+/* The segment stays ours only if the library was called: then the hello is answered. */
+static void job__end(struct job *j, bool called)
 {
-	bool reaches = false;
-	char *value;
+	tracer__free(j->tracer);
+	if (j->claimed && !called)
+		channel__release(j->claimed);
+	channel__close(j->claimed);
+}
 
-	if (environment__get(tgid, INJECTION_VARIABLE, &value))
+void injection__free(struct injection *i)
+{
+	size_t n;
+
+	if (!i)
+		return;
+	for (n = 0; n < i->nr; n++)
+		if (i->job[n].tracer)
+			tracer__cancel(i->job[n].tracer);
+	for (n = 0; n < i->nr; n++)
+		job__end(&i->job[n], false);
+	free(i->job);
+	free(i);
+}
+
+/* --- a library that is there already ---------------------------------------------------------- */
+
+static bool is_owner(pid_t pid, const struct channel_identity *identity)
+{
+	uint32_t owner = 0;
+	struct iovec here = { &owner, sizeof(owner) };
+	struct iovec there = { (void *)(uintptr_t)identity->owner, sizeof(owner) };
+
+	return identity->owner && identity->segment_fd >= 0 &&
+	       process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)sizeof(owner) && owner == 1;
+}
+
+static int open_segment(pid_t pid, int number, struct channel **channel)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0), fd, err;
+
+	if (pidfd < 0)
+		return -errno;
+	fd = (int)syscall(SYS_pidfd_getfd, pidfd, number, 0);
+	err = fd < 0 ? -errno : channel__open(fd, channel);
+	if (fd >= 0)
+		close(fd);
+	close(pidfd);
+	return err;
+}
+
+/* Who is at work in it must not even notice that we came. 0 or -EBUSY. */
+static int claim(struct job *j, const struct channel_identity *identity)
+{
+	pid_t pid = j->process->tgid;
+
+	if (!is_owner(pid, identity) || open_segment(pid, identity->segment_fd, &j->claimed))
+		return 0;	/* then it makes another one, or says why it can't */
+	return channel__claim(j->claimed, &j->holder);
+}
+
+static bool is_usable(struct job *j, const struct tracer_result *r)
+{
+	if (!r->present)
 		return true;
-	if (!value)
-		*why = INJECTION_VARIABLE " is not in its environment";
-	else if (strcmp(value, library))
-		*why = "its " INJECTION_VARIABLE " is another";
-	else if (!sees(tgid, library))
-		*why = "it does not see the library's file";
-	else
-		reaches = true;
-	free(value);
-	return reaches;
+	if (r->identity.magic != CHANNEL_IDENTITY_MAGIC || r->identity.abi != CHANNEL_ABI) {
+		snprintf(j->why, sizeof(j->why), "it holds the library of another version (%" PRIu32
+			 "; this is %d)", r->identity.abi, CHANNEL_ABI);
+		return false;
+	}
+	if (claim(j, &r->identity)) {
+		channel__close(j->claimed);
+		j->claimed = NULL;
+		return false;
+	}
+	return true;
+}
+
+/* --- one process --------------------------------------------------------------------------- */
+
+static void on_placed(struct injection *i, struct job *j, const struct tracer_result *r)
+{
+	int err;
+
+	j->placed = true;
+	FAULT_POINT("library-offered");
+	if (!is_usable(j, r)) {
+		tracer__cancel(j->tracer);
+		return;
+	}
+	err = sites__attach(i->config.sites, r->file);
+	if (err) {
+		snprintf(j->why, sizeof(j->why), "its file can't be probed (%s)", strerror(-err));
+		tracer__cancel(j->tracer);
+		return;
+	}
+	FAULT_POINT("library-probed");
+	tracer__proceed(j->tracer);
+}
+
+static const char *reason(const struct job *j, const struct tracer_result *r, char *buf, size_t room)
+{
+	if (j->why[0])
+		return j->why;
+	if (r->err != -EREMOTEIO || r->why[0])
+		return r->why[0] ? r->why : strerror(-r->err);
+	snprintf(buf, room, "the library says %s%s%.*s", strerror(-r->attach.status),
+		 r->attach.error[0] ? ": " : "", (int)sizeof(r->attach.error), r->attach.error);
+	return buf;
+}
+
+static void on_done(struct injection *i, const struct job *j, const struct tracer_result *r)
+{
+	char text[256];
+	int err = r->err;
+
+	log_debug("process %d: thread held %u times, %.2f ms at most", (int)j->process->tgid, r->holds,
+		  (double)r->held_ns / 1e6);
+	if (j->holder)
+		err = -EBUSY;
+	else if (j->why[0] || err == -EBUSY)
+		err = -ENOTSUP;
+	i->config.done(i->config.ctx, j->process, err, j->holder, reason(j, r, text, sizeof(text)));
+}
+
+static void job__start(struct injection *i, struct job *j)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = i->config.epoll_data };
+	struct tracer_request request = i->request;
+
+	request.pid = j->process->tgid;
+	j->tracer = tracer__new(&request);
+	FAULT_POINT("tracer-started");
+	if (!j->tracer)
+		snprintf(j->why, sizeof(j->why), "its tracer can't be started (%s)", strerror(errno));
+	/* Where it can't be waited for it is still looked at every tick. */
+	else if (epoll_ctl(i->config.epoll_fd, EPOLL_CTL_ADD, tracer__fd(j->tracer), &event))
+		log_debug("waiting for the tracer of process %d: %s", (int)j->process->tgid,
+			  strerror(errno));
+}
+
+static void start_some(struct injection *i)
+{
+	size_t n, running = 0;
+
+	for (n = 0; n < i->nr; n++)
+		running += i->job[n].tracer != NULL;
+	for (n = 0; n < i->nr && running < TRACER_MAX; n++)
+		if (!i->job[n].tracer && !i->job[n].why[0]) {
+			job__start(i, &i->job[n]);
+			running += i->job[n].tracer != NULL;
+		}
+}
+
+int injection__begin(struct injection *i, struct process *p)
+{
+	int err = array__reserve((void **)&i->job, &i->size, i->nr, sizeof(*i->job));
+
+	if (err)
+		return err;
+	i->job[i->nr++] = (struct job){ .process = p };
+	start_some(i);
+	return 0;
+}
+
+/* False once it is over and its place is free. */
+static bool job__look(struct injection *i, size_t n)
+{
+	struct tracer_result r = { .state = TRACER_WORKING };
+	struct job *j = &i->job[n], ended;
+
+	if (j->tracer)
+		tracer__get(j->tracer, &r);
+	else if (j->why[0])	/* it never began */
+		r = (struct tracer_result){ .state = TRACER_DONE, .err = -EAGAIN };
+	if (r.state == TRACER_PLACED && !j->placed)
+		on_placed(i, j, &r);
+	if (r.state != TRACER_DONE)
+		return true;
+	ended = *j;
+	i->job[n] = i->job[--i->nr];
+	on_done(i, &ended, &r);
+	FAULT_POINT("library-entered");
+	job__end(&ended, !r.err);
+	return false;
+}
+
+void injection__step(struct injection *i)
+{
+	size_t n = 0;
+
+	while (n < i->nr)
+		n += job__look(i, n);
+	start_some(i);
 }

@@ -1,18 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whether the timing library gets into a process that maps the driver. */
+/*
+ * Gets the timing library into processes that run: by the tracer, a few at a time, in the order in
+ * which they were asked for.
+ */
 #ifndef LOADER_INJECTION_H
 #define LOADER_INJECTION_H
 
-#include <stdbool.h>
-#include <sys/types.h>
+#include <linux/types.h>
+#include <stdint.h>
 
-#define INJECTION_VARIABLE "CUDA_INJECTION64_PATH"
+#include "loader/processes.h"
+#include "loader/sites.h"
+
+struct injection;
 
 /*
- * False, with *why for a message, where the driver in this process will not load `library`: by the
- * environment that it was started with, and by the files that it sees. What can't be found out, as
- * of a process that is gone, is true.
+ * How it went for a process. 0: the library says hello any moment. -EBUSY: `holder` is the pid of
+ * another gpucollect that is at work in it. -EAGAIN: not now, perhaps later. -ESRCH: it is gone. Any
+ * other: it can't be. `why` is for a message ("…, since %s").
  */
-bool injection__reaches(pid_t tgid, const char *library, const char **why);
+typedef void (*injection_done)(void *ctx, struct process *p, int err, pid_t holder, const char *why);
+
+struct injection_config {
+	struct sites *sites;
+	int epoll_fd;		/* tracers are added here */
+	uint64_t epoll_data;	/* with this as their data */
+	injection_done done;	/* not called by injection__begin */
+	void *ctx;
+};
+
+/* 0 or a negative errno. */
+int injection__new(const struct injection_config *config, struct injection **out);
+/* Cancels what is under way; that may take a second. NULL is fine. */
+void injection__free(struct injection *i);
+
+/* Never for a process that it was begun for and not done. 0 or -ENOMEM. */
+int injection__begin(struct injection *i, struct process *p);
+/* To be called when there are events, and now and then. */
+void injection__step(struct injection *i);
 
 #endif

@@ -37,6 +37,7 @@ struct launches {
 	struct target **target;
 	size_t nr_targets;
 	struct target *last;
+	bool stopping;
 	struct account_shared shared;
 };
 
@@ -66,6 +67,8 @@ void launches__only(struct launches *l, uint64_t from, uint64_t to)
 
 static void target__free(struct target *t)
 {
+	if (t->channel)
+		channel__release(t->channel);
 	channel__close(t->channel);
 	account__free(t->account);
 	if (t->pidfd >= 0)
@@ -169,13 +172,30 @@ static bool confined(pid_t tgid)
 	return mode != 0;
 }
 
+static int target__claim(struct launches *l, struct target *t, int fd)
+{
+	pid_t holder;
+	int err = channel__open(fd, &t->channel);
+
+	if (err)
+		return err;
+	err = channel__claim(t->channel, &holder);
+	if (!err)
+		return 0;
+	channel__close(t->channel);
+	t->channel = NULL;
+	if (err == -EBUSY)
+		l->config.taken(l->config.ctx, t->process, holder);
+	return err;
+}
+
 static void target__open(struct launches *l, struct target *t)
 {
 	int fd = fetch(t), err = fd;
 
 	FAULT_POINT("channel-fetched");
 	if (fd >= 0) {
-		err = channel__open(fd, &t->channel);
+		err = target__claim(l, t, fd);
 		close(fd);
 	}
 	if (!err) {
@@ -190,6 +210,8 @@ static void target__open(struct launches *l, struct target *t)
 	if (err == -EAGAIN && ++t->tries < HELLO_TRIES)
 		return;
 	t->fd_hint = -1;
+	if (err == -EBUSY)
+		return;
 	log_warn_some("the timing library's memory in process %d can't be used: %s; its launches have "
 		      "no times", (int)t->process->tgid, strerror(-err));
 	l->shared.counters.bad_channels++;
@@ -200,6 +222,9 @@ void launches__hello(struct launches *l, struct process *p, int fd)
 	struct target *t = find(l, p);
 
 	FAULT_POINT("hello");
+	/* Nobody answers it any more: it ends by itself before it has touched anything. */
+	if (l->stopping)
+		return;
 	if (fd < 0) {
 		log_warn_some("the timing library in process %d can't make its memory: %s",
 			      (int)p->tgid, fd > -4096 ? strerror(-fd) : "no reason given");
@@ -253,6 +278,8 @@ static bool target__poll(struct launches *l, struct target *t)
 		t->checked = true;
 		if (status.state == CHANNEL_REFUSED)
 			l->config.refused(l->config.ctx, t->process, status.reason, status.detail);
+		else if (!t->left_alone)
+			l->config.armed(l->config.ctx, t->process);
 	}
 	look_for_end(l, t, &status);
 	return n == POLL_RECORDS;
@@ -322,6 +349,7 @@ void launches__stop(struct launches *l)
 {
 	size_t i;
 
+	l->stopping = true;
 	for (i = 0; i < l->nr_targets; i++)
 		if (l->target[i]->channel)
 			channel__stop(l->target[i]->channel);

@@ -21,10 +21,18 @@ struct launches;
 typedef void (*launches_refused)(void *ctx, struct process *p, enum channel_reason reason,
 				 uint32_t detail);
 
+/* It times from now on. */
+typedef void (*launches_armed)(void *ctx, struct process *p);
+/* Another gpucollect is at work in it, whose pid is this. */
+typedef void (*launches_taken)(void *ctx, struct process *p, pid_t holder);
+
 struct launches_config {
 	struct tally *tally;
 	enum channel_site site;		/* to be used by every library */
+	/* One of them for each process that says hello, once. */
 	launches_refused refused;
+	launches_armed armed;
+	launches_taken taken;
 	void *ctx;
 };
 

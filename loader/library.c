@@ -21,8 +21,6 @@
 
 #define SHARED_DIR "/run/gpucollect"
 #define FILE_NAME "libgpucollect_timing"
-#define WARM_CALLS 400		/* the kernel turns a nop5 probe into a call after some hits */
-#define TIMED_CALLS 400
 
 extern const char embedded_timing_library[];
 extern const char embedded_timing_library_end[];
@@ -30,8 +28,6 @@ extern const char embedded_timing_library_end[];
 struct library {
 	char path[256];
 	char own_dir[64];	/* to be removed at the end; "": none */
-	uint64_t site[NR_CHANNEL_SITES];	/* offset in the file; 0: none */
-	enum channel_site cheapest;
 };
 
 static size_t embedded_size(void)
@@ -73,13 +69,13 @@ static int find_symbol(Elf *elf, const char *wanted, uint64_t *offset)
 	return -ENOENT;
 }
 
-int library__offset(const char *symbol, uint64_t *offset)
+int library__offset_in(const void *image, size_t size, const char *symbol, uint64_t *offset)
 {
 	Elf *elf;
 	int err;
 
 	elf_version(EV_CURRENT);
-	elf = elf_memory((char *)(uintptr_t)embedded_timing_library, embedded_size());
+	elf = elf_memory((char *)(uintptr_t)image, size);
 	if (!elf)
 		return -EINVAL;
 	err = find_symbol(elf, symbol, offset);
@@ -87,17 +83,15 @@ int library__offset(const char *symbol, uint64_t *offset)
 	return err;
 }
 
+int library__offset(const char *symbol, uint64_t *offset)
+{
+	return library__offset_in(embedded_timing_library, embedded_size(), symbol, offset);
+}
+
 const void *library__image(size_t *size)
 {
 	*size = embedded_size();
 	return embedded_timing_library;
-}
-
-static int find_sites(struct library *l)
-{
-	int err = library__offset("gpucollect_site_nop1", &l->site[SITE_NOP1]);
-
-	return err ? err : library__offset("gpucollect_site_nop5", &l->site[SITE_NOP5]);
 }
 
 /* Not from a file system that is mounted noexec, as /run often is: the driver would say nothing. */
@@ -255,10 +249,7 @@ int library__new(struct library **out, char **why)
 	*why = NULL;
 	if (!l)
 		return -ENOMEM;
-	l->cheapest = SITE_NOP1;
-	err = find_sites(l);
-	if (!err)
-		err = place(l);
+	err = place(l);
 	FAULT_POINT("library-placed");
 	if (!err) {
 		*out = l;
@@ -283,74 +274,4 @@ void library__free(struct library *l)
 const char *library__path(const struct library *l)
 {
 	return l->path;
-}
-
-/* ns for a call of the site with its probe; the program ignores this process. */
-static uint64_t time_site(void (*site)(uint64_t, const void *))
-{
-	struct channel_launch launch = { .id = 1 };
-	uint64_t start;
-	int i;
-
-	for (i = 0; i < WARM_CALLS; i++)
-		site(1, &launch);
-	start = clock__now_ns();
-	for (i = 0; i < TIMED_CALLS; i++)
-		site(1, &launch);
-	return (clock__now_ns() - start) / TIMED_CALLS;
-}
-
-static void choose_site(struct library *l)
-{
-	long page = sysconf(_SC_PAGESIZE);
-	size_t size = embedded_size();
-	uint64_t ns[NR_CHANNEL_SITES] = {};
-	int fd = open(l->path, O_RDONLY | O_CLOEXEC), n;
-	char *image;
-
-	if (fd < 0)
-		return;
-	size = (size + (size_t)page - 1) & ~((size_t)page - 1);
-	image = mmap(NULL, size, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
-	close(fd);
-	if (image == MAP_FAILED)
-		return;
-	for (n = 1; n < NR_CHANNEL_SITES; n++) {
-		void (*site)(uint64_t, const void *);
-		char *at = image + l->site[n];
-
-		if (!l->site[n])
-			continue;
-		memcpy(&site, &at, sizeof(site));
-		ns[n] = time_site(site);
-		if (ns[n] < ns[l->cheapest])
-			l->cheapest = (enum channel_site)n;
-	}
-	log_debug("probe site: nop1 %" PRIu64 " ns, nop5 %" PRIu64 " ns", ns[SITE_NOP1],
-		  ns[SITE_NOP5]);
-	munmap(image, size);
-}
-
-int library__attach(struct library *l, struct probes *probes)
-{
-	int err;
-
-	err = probes__attach_sites(probes, l->path, &l->site[SITE_NOP1], NR_CHANNEL_SITES - 1);
-	if (err) {
-		log_debug("not all probe sites can be attached: %s", strerror(-err));
-		/* The hello comes through this one, so it is enough, and needed. */
-		memset(&l->site[SITE_NOP1 + 1], 0, sizeof(l->site) - 2 * sizeof(l->site[0]));
-		err = probes__attach_sites(probes, l->path, &l->site[SITE_NOP1], 1);
-	}
-	if (err)
-		return err;
-	FAULT_POINT("sites-probed");
-	choose_site(l);
-	FAULT_POINT("site-chosen");
-	return 0;
-}
-
-enum channel_site library__site(const struct library *l)
-{
-	return l->cheapest;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The timing library as a file: where the driver of a started command finds it, and where its
- * probe sites lie.
+ * The timing library as a file: where the driver of a started command finds it, and where in it
+ * something lies.
  */
 #ifndef LOADER_LIBRARY_H
 #define LOADER_LIBRARY_H
@@ -9,9 +9,6 @@
 #include <linux/types.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "gpu_timing/channel.h"
-#include "loader/probes.h"
 
 struct library;
 
@@ -30,12 +27,7 @@ const char *library__path(const struct library *l);
 const void *library__image(size_t *size);
 /* Where in the file a symbol of its .symtab lies: -ENOENT if there is none of that name. */
 int library__offset(const char *symbol, uint64_t *offset);
-
-/*
- * Attaches the program to the sites; finds out which of them is cheapest on this kernel by calling
- * them in a copy of the library mapped here. 0 or negative errno.
- */
-int library__attach(struct library *l, struct probes *probes);
-enum channel_site library__site(const struct library *l);
+/* The same of any build of it, as read from a file: -EINVAL where that is no ELF file. */
+int library__offset_in(const void *image, size_t size, const char *symbol, uint64_t *offset);
 
 #endif

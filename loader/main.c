@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "loader/base/log.h"
+#include "loader/dry_run.h"
 #include "loader/exit_codes.h"
 #include "loader/options.h"
 #include "loader/session.h"
@@ -56,7 +57,7 @@ int main(int argc, char **argv)
 		code = options__print_version() ? EXIT_PARTIAL : EXIT_COMPLETE;
 		break;
 	default:
-		code = session__run(&options);
+		code = options.dry_run ? dry_run(&options) : session__run(&options);
 	}
 	options__free(&options);
 	return code;

@@ -14,9 +14,13 @@
 #include "loader/base/parse.h"
 #include "loader/base/text.h"
 #include "loader/exit_codes.h"
+#include "loader/kept_out.h"
 
 enum {
 	OPT_METRIC = 1000,
+	OPT_CGROUP,
+	OPT_INJECT,
+	OPT_DRY_RUN,
 	OPT_NO_INJECT,
 	OPT_NO_CPU,
 	OPT_NO_GPU,
@@ -32,7 +36,10 @@ enum {
 
 static const struct argp_option table[] = {
 	{ .doc = "What to watch:" },
-	{ "pid", 'p', "PID[,PID...]", 0, "processes that run already; may be repeated", 0 },
+	{ "pid", 'p', "PID[,PID...]", 0, "processes that run already, with their children; may be "
+	  "repeated", 0 },
+	{ "cgroup", OPT_CGROUP, "PATH", 0, "all processes of a control group (version 2) and below "
+	  "it, as of a container: a directory, or a path below /sys/fs/cgroup", 0 },
 	{ "all", 'a', NULL, 0, "the whole machine", 0 },
 	{ .doc = "How:" },
 	{ "duration", 'd', "TIME", 0, "stop after 10, 1.5s, 500ms, 2m or 1h (bare: seconds); "
@@ -40,17 +47,18 @@ static const struct argp_option table[] = {
 	{ "frequency", 'F', "HZ", 0, "samples a second on each CPU, 1 to 10000; default 20", 0 },
 	{ "no-cpu", OPT_NO_CPU, NULL, 0, "take no CPU samples", 0 },
 	{ "no-gpu", OPT_NO_GPU, NULL, 0, "watch no launches", 0 },
-	{ "no-inject", OPT_NO_INJECT, NULL, 0, "load no library into the command: launches are "
+	{ "inject", OPT_INJECT, NULL, 0, "with -a: load the timing library into every process that "
+	  "uses CUDA; else it is the default", 0 },
+	{ "no-inject", OPT_NO_INJECT, NULL, 0, "load no library into any process: launches are "
 	  "counted by probes, not timed", 0 },
+	{ "dry-run", OPT_DRY_RUN, NULL, 0, "only print which processes would be touched, and how", 0 },
 	{ .doc = "Output:" },
 	{ "output", 'o', "FILE", 0, "write here (- is stdout); a command's default is "
 	  "gpucollect-NAME-PID.folded, else stdout", 0 },
 	{ "format", 'f', "FORMAT", 0, "folded; default: by the suffix of FILE", 0 },
 	{ "metric", OPT_METRIC, "METRIC", 0, "what the stacks weigh: gpu (ns of GPU time), cpu "
-	  "(ns of CPU time) or launches (a number). Default of a command: gpu, with --no-inject "
-	  "launches, with --no-gpu cpu; of -p and -a, where GPU time can't be had: cpu, with "
-	  "--no-cpu launches",
-	  0 },
+	  "(ns of CPU time) or launches (a number). Default: gpu, with --no-inject launches, with "
+	  "--no-gpu cpu; of -a cpu, with --no-cpu launches", 0 },
 	{ "per-thread", OPT_PER_THREAD, NULL, 0, "a frame for each thread under its process", 0 },
 	{ "annotate", OPT_ANNOTATE, NULL, 0, "mark frames: _[k] kernel, _[i] inlined, _[j] made at "
 	  "run time, _[G] GPU", 0 },
@@ -66,7 +74,7 @@ static const struct argp_option table[] = {
 	{ 0 },
 };
 
-static const char usage[] = "-p PID[,PID...]\n-a\n-- CMD [ARG...]";
+static const char usage[] = "-p PID[,PID...]\n--cgroup PATH\n-a\n-- CMD [ARG...]";
 
 static const char doc[] =
 	"Shows which lines of code the GPU and the CPU work for, as folded stacks.\n\n"
@@ -78,7 +86,11 @@ static const char doc[] =
 	"GPU time counts for the path that launched the work; kernels that overlap are each "
 	"counted in full. Only data goes to stdout, all else to stderr. The first Ctrl-C stops "
 	"and writes; while a command runs the first is the command's own. SIGUSR1 writes a file "
-	"and goes on.\n\nExit status:\n"
+	"and goes on.\n\n"
+	"GPU work is timed by a library that gpucollect loads into the processes that it was pointed "
+	"at. A variable GPUCOLLECT_DISABLE in a process's environment, or a file "
+	KEPT_OUT_FILE " (the machine's, or one in the process's root directory), keeps it and all "
+	"probes out.\n\nExit status:\n"
 #define X(name, code, meaning) "  " #code "\t" meaning "\n"
 	EXIT_CODES(X)
 #undef X
@@ -247,8 +259,17 @@ static int read_option(struct reading *r, int key, const char *value)
 		return read_format(r, value);
 	case OPT_METRIC:
 		return read_metric(r, value);
+	case OPT_CGROUP:
+		o->cgroup = value;
+		return 0;
+	case OPT_INJECT:
+		o->inject = true;
+		return 0;
 	case OPT_NO_INJECT:
 		o->no_inject = true;
+		return 0;
+	case OPT_DRY_RUN:
+		o->dry_run = true;
 		return 0;
 	case OPT_NO_CPU:
 		o->no_cpu = true;

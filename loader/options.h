@@ -39,6 +39,7 @@ struct options {
 	pid_t *pids;		/* sorted, without doubles */
 	size_t nr_pids;
 	bool all;
+	const char *cgroup;	/* in argv; NULL: not given */
 	char **command;		/* in argv, NULL-terminated; NULL: none */
 	unsigned int frequency;	/* Hz; the kernel's own limit may be lower */
 	bool frequency_given;
@@ -46,7 +47,9 @@ struct options {
 	const char *output;	/* in argv; "-": stdout; NULL: not given */
 	enum options_format format;
 	enum options_metric metric;
+	bool inject;		/* also into processes that nobody named, with -a */
 	bool no_inject;
+	bool dry_run;
 	bool no_cpu;
 	bool no_gpu;
 	bool annotate;
@@ -70,8 +73,8 @@ void options__free(struct options *o);
 /* Pure: what is wrong with this combination (a constant), or NULL. METRIC_DEFAULT is allowed. */
 const char *options__check(const struct options *o);
 /*
- * Pure: the metric that these options imply where none was given. A command: the first that the
- * run can have of gpu, launches, cpu; -p and -a: cpu, or launches with --no-cpu.
+ * Pure: the metric that these options imply where none was given: the first that the run can have of
+ * gpu, launches, cpu; for -a cpu, or launches with --no-cpu.
  */
 enum options_metric options__default_metric(const struct options *o);
 

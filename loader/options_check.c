@@ -9,14 +9,9 @@ struct rule {
 	const char *message;
 };
 
-static bool attaches(const struct options *o)
-{
-	return o->nr_pids || o->all;
-}
-
 static bool no_target(const struct options *o)
 {
-	return !attaches(o) && !o->command;
+	return !o->nr_pids && !o->all && !o->cgroup && !o->command;
 }
 
 static bool pids_and_all(const struct options *o)
@@ -32,6 +27,36 @@ static bool pids_and_command(const struct options *o)
 static bool all_and_command(const struct options *o)
 {
 	return o->all && o->command;
+}
+
+static bool cgroup_and_pids(const struct options *o)
+{
+	return o->cgroup && o->nr_pids;
+}
+
+static bool cgroup_and_all(const struct options *o)
+{
+	return o->cgroup && o->all;
+}
+
+static bool cgroup_and_command(const struct options *o)
+{
+	return o->cgroup && o->command;
+}
+
+static bool empty_cgroup(const struct options *o)
+{
+	return o->cgroup && !*o->cgroup;
+}
+
+static bool inject_and_not(const struct options *o)
+{
+	return o->inject && o->no_inject;
+}
+
+static bool inject_without_gpu(const struct options *o)
+{
+	return o->inject && o->no_gpu;
 }
 
 static bool nothing_left(const struct options *o)
@@ -59,14 +84,9 @@ static bool gpu_without_library(const struct options *o)
 	return o->metric == METRIC_GPU && o->no_inject;
 }
 
-static bool gpu_of_pids(const struct options *o)
-{
-	return o->metric == METRIC_GPU && o->nr_pids;
-}
-
 static bool gpu_of_all(const struct options *o)
 {
-	return o->metric == METRIC_GPU && o->all;
+	return o->metric == METRIC_GPU && o->all && !o->inject;
 }
 
 static bool frequency_without_cpu(const struct options *o)
@@ -84,6 +104,7 @@ static const struct rule rules[] = {
 	{ no_target,
 	  "no target. Name one of\n"
 	  "  gpucollect -p PID[,PID...]     processes that run already\n"
+	  "  gpucollect --cgroup PATH       the processes of a control group\n"
 	  "  gpucollect -a -d 30s           the whole machine\n"
 	  "  gpucollect -- CMD ARGS...      a command" },
 	{ pids_and_all, "-p with -a: -a takes every process, those of -p included: leave one out" },
@@ -91,6 +112,14 @@ static const struct rule rules[] = {
 			    "command behind --" },
 	{ all_and_command, "-a with a command: one run has one target: leave out -a, or the "
 			   "command behind --" },
+	{ empty_cgroup, "--cgroup '': no path: give a directory, or a path below /sys/fs/cgroup" },
+	{ cgroup_and_pids, "--cgroup with -p: one run has one target: leave one out" },
+	{ cgroup_and_all, "--cgroup with -a: -a takes every process: leave one out" },
+	{ cgroup_and_command, "--cgroup with a command: one run has one target: leave out --cgroup, "
+			      "or the command behind --" },
+	{ inject_and_not, "--inject with --no-inject: leave one out" },
+	{ inject_without_gpu, "--inject with --no-gpu: the library watches GPU work: leave one "
+			      "out" },
 	{ nothing_left, "--no-cpu with --no-gpu: nothing is left to record: leave one out" },
 	{ gpu_without_gpu, "--metric gpu with --no-gpu: no GPU time is recorded: leave --no-gpu "
 			   "out, or use --metric cpu" },
@@ -98,15 +127,12 @@ static const struct rule rules[] = {
 				"--no-gpu out, or use --metric cpu" },
 	{ cpu_without_cpu, "--metric cpu with --no-cpu: no CPU time is recorded: leave --no-cpu "
 			   "out, or use --metric launches" },
-	{ gpu_of_pids, "--metric gpu with -p: GPU time is measured by a library that gets into a "
-		       "process only when gpucollect starts it: use gpucollect -- CMD, or --metric "
-		       "launches or cpu" },
-	{ gpu_of_all, "--metric gpu with -a: GPU time is measured by a library that gets into a "
-		      "process only when gpucollect starts it: use gpucollect -- CMD, or --metric "
-		      "launches or cpu" },
 	{ gpu_without_library, "--metric gpu with --no-inject: without the library launches are "
 			       "counted, not timed: leave --no-inject out, or use --metric "
 			       "launches" },
+	{ gpu_of_all, "--metric gpu with -a: GPU time takes a library in every process, and nobody "
+		      "named them: add --inject to load it all the same, or use --metric launches or "
+		      "cpu" },
 	{ frequency_without_cpu, "-F with --no-cpu: -F is the rate of CPU samples, and none are "
 				 "taken: leave one out" },
 	{ quiet_and_verbose, "-q with -v: leave one out" },
@@ -124,7 +150,7 @@ const char *options__check(const struct options *o)
 
 enum options_metric options__default_metric(const struct options *o)
 {
-	if (attaches(o))
+	if (o->all)
 		return o->no_cpu ? METRIC_LAUNCHES : METRIC_CPU;
 	if (o->no_gpu)
 		return METRIC_CPU;

@@ -87,6 +87,13 @@ static int probes__map(struct probes *p)
 	return p->maps.rows && p->maps.rules && p->maps.mappings && p->maps.slots ? 0 : -errno;
 }
 
+static int probes__choose_cgroup(struct probes *p, int fd)
+{
+	const __u32 key = 0, value = (__u32)fd;
+
+	return bpf_map_update_elem(bpf_map__fd(p->skel->maps.cgroups), &key, &value, BPF_ANY) ? -errno : 0;
+}
+
 static int probes__settings(struct probes *p, const struct probes_config *config)
 {
 	struct gpucollect_bpf__rodata *ro = p->skel->rodata;
@@ -98,6 +105,7 @@ static int probes__settings(struct probes *p, const struct probes_config *config
 		ro->settings.pidns_inum = (uint32_t)st.st_ino;
 	ro->settings.all = config->all;
 	ro->settings.library = config->library;
+	ro->settings.cgroup = config->cgroup_fd >= 0;
 	ro->settings.self = (uint32_t)getpid();
 	bpf_program__set_autoload(p->skel->progs.gpucollect_sample, config->cpu);
 	bpf_program__set_autoload(p->skel->progs.gpucollect_site, config->launches);
@@ -186,6 +194,8 @@ int probes__new(const struct probes_config *config, struct probes **out, char **
 	FAULT_POINT("programs-loaded");
 	if (!err)
 		err = probes__map(p);
+	if (!err && config->cgroup_fd >= 0)
+		err = probes__choose_cgroup(p, config->cgroup_fd);
 	if (!err)
 		err = probes__follow(p);
 	FAULT_POINT("processes-followed");
@@ -207,20 +217,24 @@ static void unmap(void *at, size_t bytes)
 		munmap(at, bytes);
 }
 
+void probes__detach(struct probes *p)
+{
+	while (p->nr_links) {
+		bpf_link__destroy(p->link[--p->nr_links]);
+		FAULT_POINT("probe-detached");
+	}
+	while (p->nr_multi) {
+		close(p->multi_fd[--p->nr_multi]);
+		FAULT_POINT("probe-detached");
+	}
+	FAULT_POINT("detached");
+}
+
 void probes__free(struct probes *p)
 {
-	size_t i;
-
 	if (!p)
 		return;
-	for (i = 0; i < p->nr_links; i++) {
-		bpf_link__destroy(p->link[i]);
-		FAULT_POINT("probe-detached");
-	}
-	for (i = 0; i < p->nr_multi; i++) {
-		close(p->multi_fd[i]);
-		FAULT_POINT("probe-detached");
-	}
+	probes__detach(p);
 	free(p->link);
 	free(p->multi_fd);
 	ring_buffer__free(p->ring);

@@ -20,6 +20,7 @@ struct probes_config {
 	bool launches;		/* launches are wanted */
 	bool library;		/* by the timing library, where it can */
 	bool one_process;	/* probes are to be limited to processes, not files */
+	int cgroup_fd;		/* processes in it and below are targets; -1: none */
 };
 
 struct probes_maps {
@@ -37,7 +38,9 @@ struct probes_maps {
  * -EOPNOTSUPP: a privilege or a feature of the kernel is missing.
  */
 int probes__new(const struct probes_config *config, struct probes **out, char **why);
-void probes__free(struct probes *p);	/* detaches all; NULL is fine */
+/* No program runs any more; maps and counters stay. */
+void probes__detach(struct probes *p);
+void probes__free(struct probes *p);	/* detaches, too; NULL is fine */
 
 const struct probes_maps *probes__maps(const struct probes *p);
 

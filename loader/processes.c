@@ -318,13 +318,13 @@ void processes__forked(struct processes *ps, pid_t parent, pid_t child, const ch
 	p->nr_mappings = from->nr_mappings;
 }
 
-void processes__execed(struct processes *ps, pid_t tgid, const char *comm)
+void processes__execed(struct processes *ps, pid_t tgid, const char *comm, bool target)
 {
 	struct process *old = processes__find(ps, tgid), *p;
-	bool target = old ? old->target : false;
 	uint32_t slot = PROC_NO_SLOT;
 
 	if (old) {
+		target = old->target;
 		slot = old->slot;
 		slots__drop(ps->slots, slot);
 		old->slot = PROC_NO_SLOT;

@@ -73,7 +73,8 @@ uint64_t processes__limited(const struct processes *ps, enum processes_limit lim
 
 /* Records of the ring. A forked child inherits name and mappings until it is read itself. */
 void processes__forked(struct processes *ps, pid_t parent, pid_t child, const char *comm);
-void processes__execed(struct processes *ps, pid_t tgid, const char *comm);
+/* `target`: where it was not known before. */
+void processes__execed(struct processes *ps, pid_t tgid, const char *comm, bool target);
 void processes__exited(struct processes *ps, pid_t tgid);
 
 /* Number of targets that have not exited. */

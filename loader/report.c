@@ -28,6 +28,7 @@ struct report {
 	struct profile *profile;
 	uint32_t *path;		/* frames of the stack in hand, outermost first */
 	size_t nr, room;
+	bool *is_library;	/* by file */
 };
 
 static enum profile_mark mark_of(uint32_t why)
@@ -164,9 +165,8 @@ static int append(struct report *r, const struct process *p, uint32_t stack, boo
 	uint32_t first = 0;
 	int err = 0;
 
-	while (cut_library && r->in->library_file && first < words &&
-	       FRAME_KIND(word[first]) == FRAME_FILE &&
-	       FRAME_FILE_ID(word[first]) == r->in->library_file)
+	while (cut_library && first < words && FRAME_KIND(word[first]) == FRAME_FILE &&
+	       r->is_library[FRAME_FILE_ID(word[first])])
 		first++;
 	for (i = words; i > first && !err; i--)
 		err = add_word(r, p, stack, word[i - 1]);
@@ -307,6 +307,20 @@ static int note_missing(const struct report_input *in, struct profile *p)
 	return err;
 }
 
+/* A process that the library was brought to has a file of its own with it. */
+static int find_libraries(struct report *r)
+{
+	uint32_t i, nr = files__count(r->in->files);
+
+	r->is_library = calloc(nr + 1ul, sizeof(*r->is_library));
+	if (!r->is_library)
+		return -ENOMEM;
+	for (i = 1; r->in->sites && i <= nr; i++)
+		if (files__fd(r->in->files, i) >= 0)
+			r->is_library[i] = sites__has(r->in->sites, files__fd(r->in->files, i));
+	return 0;
+}
+
 int report__build(const struct report_input *in, struct profile *p)
 {
 	struct report r = { .in = in, .profile = p, .room = 64 };
@@ -316,7 +330,9 @@ int report__build(const struct report_input *in, struct profile *p)
 	if (in->jit)
 		jit__read(in->jit);
 	r.path = malloc(r.room * sizeof(*r.path));
-	err = r.path ? find_means(&r) : -ENOMEM;
+	err = r.path ? find_libraries(&r) : -ENOMEM;
+	if (!err)
+		err = find_means(&r);
 	for (i = 0; i < tally__count(in->tally) && !err; i++)
 		err = in->pulse && i % PULSE_ENTRIES == 0 && in->pulse(in->ctx) ? -ECANCELED :
 		      add_entry(&r, tally__at(in->tally, i));
@@ -326,6 +342,7 @@ int report__build(const struct report_input *in, struct profile *p)
 		err = profile__note(p, "some names of code made at run time are missing: processes told "
 				    "more of them than are kept");
 	free(r.path);
+	free(r.is_library);
 	free(r.mean);
 	table__free(r.means);
 	return err;

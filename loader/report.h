@@ -11,6 +11,7 @@
 #include "loader/launches.h"
 #include "loader/processes.h"
 #include "loader/profile/profile.h"
+#include "loader/sites.h"
 #include "loader/stacks.h"
 #include "loader/tally.h"
 #include "symbols/cache.h"
@@ -23,7 +24,7 @@ struct report_input {
 	const struct launches *launches;	/* NULL: none recorded */
 	struct jit *jit;		/* NULL: code made at run time stays without names */
 	struct symbols *symbols;	/* knows all files */
-	uint32_t library_file;		/* the timing library: its frames are cut; 0: none */
+	const struct sites *sites;	/* knows the timing library: its frames are cut; NULL: none */
 	uint64_t period_ns;		/* a CPU sample's weight */
 	/* Called now and then, since names may take seconds: true gives up. NULL is fine. */
 	bool (*pulse)(void *ctx);

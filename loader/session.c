@@ -36,30 +36,6 @@ bool session__wants_launches(const struct options *o)
 
 /* --- events ------------------------------------------------------------------------------- */
 
-void session__on_mapping(void *ctx, pid_t tgid, const char *path)
-{
-	struct session *s = ctx;
-
-	(void)path;
-	collect__mapped(s->collect, tgid);
-}
-
-void session__on_process_mapped(void *ctx, struct process *p)
-{
-	struct session *s = ctx;
-
-	jit__mapped(s->jit, p);
-	if (s->attach)
-		attach__process(s->attach, p);
-}
-
-void session__on_refused(void *ctx, struct process *p, enum channel_reason reason, uint32_t detail)
-{
-	struct session *s = ctx;
-
-	attach__refused(s->attach, p, reason, detail);
-}
-
 void session__on_signal(struct session *s)
 {
 	struct signalfd_siginfo info;
@@ -90,10 +66,13 @@ static void on_tick(struct session *s)
 	s->mappings_lost += sampling__read(s->sampling, session__on_mapping, s);
 	if (s->launches)
 		launches__poll(s->launches);
+	if (s->attach)
+		attach__step(s->attach);
 	if (++s->ticks % TICKS_PER_SECOND)
 		return;
 	sampling__rescan(s->sampling);
 	processes__sweep(s->processes);
+	session__look_for_targets(s);
 	progress__show(s->options, s->collect, s->probes, clock__now_ns() - s->started);
 }
 
@@ -118,10 +97,14 @@ static void on_event(struct session *s, uint64_t what)
 	case EVENT_END:
 		s->stop = true;
 		break;
+	case EVENT_ATTACH:
+		if (s->attach)
+			attach__step(s->attach);
+		break;
 	}
 }
 
-static int wait_events(struct session *s)
+int session__wait(struct session *s)
 {
 	struct epoll_event events[16];
 	int n, i;
@@ -164,7 +147,7 @@ static int capture(struct session *s)
 	int err = 0;
 
 	while (!s->stop && !err) {
-		err = wait_events(s);
+		err = session__wait(s);
 		if (s->write_now && clock__now_ns() >= s->write_after)
 			write_now(s);
 		if (s->options->command || s->options->all || processes__alive(s->processes))
@@ -199,12 +182,8 @@ static void await_command(struct session *s)
 	}
 }
 
-static void detach(struct session *s)
+static void unload(struct session *s)
 {
-	/* Producers first, then what they produce into. */
-	sampling__free(s->sampling);
-	s->sampling = NULL;
-	FAULT_POINT("sampling-ended");
 	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, probes__ring_fd(s->probes), NULL);
 	collect__free(s->collect);
 	s->collect = NULL;
@@ -221,6 +200,7 @@ static void teardown(struct session *s)
 	launches__free(s->launches);
 	processes__free(s->processes);
 	probes__free(s->probes);
+	sites__free(s->sites);
 	library__free(s->library);
 	tally__free(s->tally);
 	stacks__free(s->stacks);
@@ -233,6 +213,7 @@ static void teardown(struct session *s)
 	close_fd(s->signal_fd);
 	close_fd(s->tick_fd);
 	close_fd(s->end_fd);
+	close_fd(s->cgroup_fd);
 }
 
 static int run(struct session *s)
@@ -255,7 +236,9 @@ static int run(struct session *s)
 	if (err)
 		return session__fail(err, why, "the output");
 	FAULT_POINT("output-ready");
-	code = session__start(s);
+	code = session__enter_targets(s);
+	if (!code)
+		code = session__start(s);
 	if (code)
 		return code;
 	err = capture(s);
@@ -274,8 +257,8 @@ static int run(struct session *s)
 		code = code == EXIT_COMPLETE ? EXIT_PARTIAL : code;
 	}
 	FAULT_POINT("written");
-	detach(s);
-	FAULT_POINT("detached");
+	unload(s);
+	FAULT_POINT("unloaded");
 	if (s->command)
 		await_command(s);
 	return session__exit_code(s, code);
@@ -286,6 +269,7 @@ int session__run(const struct options *options)
 	struct session s = {
 		.options = options,
 		.epoll_fd = -1, .signal_fd = -1, .tick_fd = -1, .end_fd = -1,
+		.cgroup_fd = -1,
 	};
 	int code = run(&s);
 

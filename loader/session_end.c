@@ -31,7 +31,7 @@ static void read_all(struct session *s)
 
 /*
  * First whatever produces is stopped, samples and then the libraries; only then is it known that the
- * rings hold all there will ever be.
+ * rings hold all there will ever be. No probe is left before names are looked up: that may take long.
  */
 void session__drain(struct session *s)
 {
@@ -41,8 +41,11 @@ void session__drain(struct session *s)
 	s->mappings_lost += sampling__read(s->sampling, session__on_mapping, s);
 	collect__refresh(s->collect);
 	FAULT_POINT("stopping");
+	attach__free(s->attach);
+	s->attach = NULL;
 	sampling__free(s->sampling);
 	s->sampling = NULL;
+	FAULT_POINT("sampling-ended");
 	if (s->launches) {
 		launches__only(s->launches, s->started, s->stopped);
 		launches__stop(s->launches);
@@ -56,6 +59,7 @@ void session__drain(struct session *s)
 	FAULT_POINT("ring-drained");
 	if (s->launches)
 		launches__finish(s->launches);
+	probes__detach(s->probes);
 	setpriority(PRIO_PROCESS, 0, s->nice);
 }
 
@@ -78,16 +82,6 @@ static int add_files(const struct session *s, struct symbols *symbols)
 			err = symbols__set_place(symbols, i, root, path);
 	}
 	return err;
-}
-
-static uint32_t library_file(const struct session *s)
-{
-	uint32_t i;
-
-	for (i = 1; s->library && i <= files__count(s->files); i++)
-		if (!strcmp(files__path(s->files, i), library__path(s->library)))
-			return i;
-	return 0;
 }
 
 static bool driver_seen(const struct session *s)
@@ -124,7 +118,7 @@ static int build_profile(struct session *s, struct symbols *symbols, struct prof
 		.launches = s->launches,
 		.jit = s->jit,
 		.symbols = symbols,
-		.library_file = library_file(s),
+		.sites = s->sites,
 		.period_ns = 1000000000ull / s->options->frequency,
 		.pulse = pulse,
 		.ctx = s,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Setting a session up: everything that can fail does so before a command runs. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,8 +18,8 @@
 #include "loader/base/clock.h"
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
+#include "loader/cgroup.h"
 #include "loader/exit_codes.h"
-#include "loader/launcher.h"
 #include "loader/precheck.h"
 #include "loader/session_state.h"
 
@@ -26,8 +27,8 @@
 #define MIN_FILES 64
 
 /*
- * The library goes to a command. What the command's environment certainly forbids is refused before
- * anything runs, if GPU time is wanted; what is only likely is said. Else launches are counted by probes.
+ * The library goes to all targets that somebody named. If something stands in its way to a command a
+ * capture of GPU time is refused before anything runs, any other counts launches by probes.
  */
 static int decide_inject(struct session *s, char **why)
 {
@@ -35,8 +36,8 @@ static int decide_inject(struct session *s, char **why)
 	bool quietly;
 	int err;
 
-	s->inject = o->command && !o->no_gpu && !o->no_inject;
-	if (!s->inject)
+	s->inject = !o->no_gpu && !o->no_inject && (!o->all || o->inject);
+	if (!s->inject || !o->command)
 		return 0;
 	err = precheck__environment(&s->variables, why);
 	if (err && o->metric == METRIC_GPU)
@@ -56,7 +57,7 @@ static int decide_inject(struct session *s, char **why)
 	return 0;
 }
 
-static int watch(struct session *s, int fd, uint64_t what)
+int session__watch(struct session *s, int fd, uint64_t what)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = what };
 
@@ -112,8 +113,8 @@ static int setup_events(struct session *s)
 	s->tick_fd = timer(TICK_MS * 1000000ull, TICK_MS * 1000000ull);
 	if (s->tick_fd < 0)
 		return -errno;
-	err = watch(s, s->signal_fd, EVENT_SIGNAL);
-	return err ? err : watch(s, s->tick_fd, EVENT_TICK);
+	err = session__watch(s, s->signal_fd, EVENT_SIGNAL);
+	return err ? err : session__watch(s, s->tick_fd, EVENT_TICK);
 }
 
 /*
@@ -161,8 +162,10 @@ static int setup_store(struct session *s)
 	if (session__wants_launches(s->options)) {
 		struct launches_config launches = {
 			.tally = s->tally,
-			.site = s->library ? library__site(s->library) : SITE_NONE,
+			.site = s->sites ? sites__cheapest(s->sites) : SITE_NONE,
 			.refused = session__on_refused,
+			.armed = session__on_armed,
+			.taken = session__on_taken,
 			.ctx = s,
 		};
 
@@ -174,25 +177,40 @@ static int setup_store(struct session *s)
 	return collect__new(&config, &s->collect);
 }
 
+static int setup_sites(struct session *s)
+{
+	int fd = open(library__path(s->library), O_RDONLY | O_CLOEXEC), err;
+
+	if (fd < 0)
+		return -errno;
+	s->sites = sites__new(s->probes);
+	err = s->sites ? sites__attach(s->sites, fd) : -ENOMEM;
+	if (!err)
+		sites__compare(s->sites, fd);
+	close(fd);
+	return err;
+}
+
 static int setup_probes(struct session *s, char **why)
 {
 	struct probes_config config = {
 		.all = s->options->all,
 		.cpu = !s->options->no_cpu,
 		.launches = session__wants_launches(s->options),
+		.cgroup_fd = s->cgroup_fd,
 	};
 	int err = decide_inject(s, why);
 
 	FAULT_POINT("driver-checked");
 	config.library = s->inject;
 	/* A command without the library launches before probes could follow it. */
-	config.one_process = s->inject || s->options->nr_pids > 0;
+	config.one_process = s->inject || !(s->options->all || s->options->command);
 	if (!err)
 		err = probes__new(&config, &s->probes, why);
 	if (err || !s->inject)
 		return err;
 	err = library__new(&s->library, why);
-	return err ? err : library__attach(s->library, s->probes);
+	return err ? err : setup_sites(s);
 }
 
 static int setup_sampling(struct session *s, char **why)
@@ -205,119 +223,6 @@ static int setup_sampling(struct session *s, char **why)
 	};
 
 	return sampling__new(&config, &s->sampling, why);
-}
-
-static int setup_command(struct session *s)
-{
-	struct command_request request = {
-		.argv = s->options->command,
-		.caller = &s->caller,
-		.inherited = &s->inherited,
-	};
-	const char *advice = launcher__advice(s->options->command[0]);
-	struct process *child;
-	int err;
-
-	if (advice)
-		log_warn("%s: %s", s->options->command[0], advice);
-	err = s->library ? variables__set(&s->variables, "CUDA_INJECTION64_PATH",
-					  library__path(s->library)) : 0;
-	if (err)
-		return err;
-	request.environment = s->variables.list;
-	err = command__new(&request, &s->command);
-	if (err)
-		return err;
-	child = processes__get(s->processes, command__pid(s->command), true);
-	if (!child)
-		return -ENOMEM;
-	child->ours = true;
-	return watch(s, command__pidfd(s->command), EVENT_COMMAND);
-}
-
-/* Of a thread its process, since that is what is recorded. */
-static pid_t process_of(pid_t pid)
-{
-	char path[64], line[256];
-	int tgid = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "Tgid: %d", &tgid) == 1)
-			break;
-	if (f)
-		fclose(f);
-	if (tgid <= 0 || tgid == pid)
-		return pid;
-	log_info("%d is a thread of process %d, which is recorded", (int)pid, tgid);
-	return tgid;
-}
-
-/* Though its parent hasn't asked for its status yet: such a process never ends a second time. */
-static bool has_ended(pid_t pid)
-{
-	struct pollfd p = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
-	bool ended = p.fd >= 0 && poll(&p, 1, 0) > 0;
-
-	if (p.fd >= 0)
-		close(p.fd);
-	return ended;
-}
-
-static int setup_pids(struct session *s)
-{
-	size_t i;
-
-	for (i = 0; i < s->options->nr_pids; i++) {
-		pid_t pid = s->options->pids[i];
-		struct process *p;
-
-		if (kill(pid, 0) && errno == ESRCH) {
-			log_error("there is no process %d; ps -e lists those that run", (int)pid);
-			return -ESRCH;
-		}
-		pid = process_of(pid);
-		if (has_ended(pid)) {
-			log_error("process %d has ended; ps -e lists those that run", (int)pid);
-			return -ESRCH;
-		}
-		p = processes__get(s->processes, pid, true);
-		if (!p)
-			return -ENOMEM;
-		session__on_process_mapped(s, p);
-	}
-	return 0;
-}
-
-static int setup_targets(struct session *s)
-{
-	struct attach_config config = {
-		.probes = s->probes,
-		.files = s->files,
-		.processes = s->processes,
-		.options = s->options,
-		.library_path = variables__get(&s->variables, "LD_LIBRARY_PATH"),
-		.caller = &s->caller,
-		.library = s->library ? library__path(s->library) : NULL,
-	};
-	int err = 0;
-
-	if (session__wants_launches(s->options)) {
-		s->attach = attach__new(&config);
-		if (!s->attach)
-			return -ENOMEM;
-	}
-	if (s->options->command)
-		err = setup_command(s);
-	FAULT_POINT("command-forked");
-	if (!err)
-		err = setup_pids(s);
-	FAULT_POINT("targets-known");
-	if (!err && s->attach)
-		err = attach__before(s->attach);
-	return err;
 }
 
 /* From here on nothing is missed; and who pipes into a reader is told how not to lose it. */
@@ -345,13 +250,14 @@ int session__start(struct session *s)
 	setpriority(PRIO_PROCESS, 0, CAPTURE_NICE);
 	s->started = clock__now_ns();
 	s->cpu_started = clock__ns(CLOCK_PROCESS_CPUTIME_ID);
+	collect__begin(s->collect, s->started);
 	if (s->launches)
 		launches__only(s->launches, s->started, UINT64_MAX);
 	if (!s->command)
 		say_recording(s->options);
 	if (s->options->duration_ns) {
 		s->end_fd = timer(s->options->duration_ns, 0);
-		if (s->end_fd < 0 || watch(s, s->end_fd, EVENT_END))
+		if (s->end_fd < 0 || session__watch(s, s->end_fd, EVENT_END))
 			return session__fail(-errno, NULL, "setting the duration");
 	}
 	if (!s->command)
@@ -365,11 +271,25 @@ int session__start(struct session *s)
 	return err == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
+static int setup_cgroup(struct session *s)
+{
+	char *why = NULL;
+	int code;
+
+	if (!s->options->cgroup)
+		return 0;
+	s->cgroup_fd = cgroup__open(s->options->cgroup, &why);
+	if (s->cgroup_fd >= 0)
+		return 0;
+	code = session__fail(s->cgroup_fd, why, "the control group");
+	return s->cgroup_fd == -ENOENT ? EXIT_EMPTY : s->cgroup_fd == -EINVAL ? EXIT_USAGE : code;
+}
+
 /* 0 or an exit code. */
 int session__setup(struct session *s)
 {
 	char *why = NULL;
-	int err;
+	int code, err;
 
 	err = inherited__save(&s->inherited);
 	if (err)
@@ -381,19 +301,22 @@ int session__setup(struct session *s)
 	FAULT_POINT("events-set-up");
 	if (err)
 		return session__fail(err, NULL, "setting up");
+	code = setup_cgroup(s);
+	if (code)
+		return code;
 	err = setup_probes(s, &why);
 	if (err)
 		return session__fail(err, why, "setting up the probes");
 	err = setup_store(s);
 	FAULT_POINT("store-set-up");
 	if (!err)
-		err = watch(s, probes__ring_fd(s->probes), EVENT_RING);
+		err = session__watch(s, probes__ring_fd(s->probes), EVENT_RING);
 	if (err)
 		return session__fail(err, NULL, "setting up");
 	err = setup_sampling(s, &why);
 	if (err)
 		return session__fail(err, why, "sampling");
-	err = setup_targets(s);
+	err = session__setup_targets(s);
 	FAULT_POINT("targets-set-up");
 	if (err == -ESRCH)
 		return EXIT_EMPTY;

@@ -16,12 +16,13 @@
 #include "loader/probes.h"
 #include "loader/result.h"
 #include "loader/sampling.h"
+#include "loader/sites.h"
 #include "loader/variables.h"
 
 #define TICK_MS 20		/* channels are read this often */
 #define TICKS_PER_SECOND (1000 / TICK_MS)
 
-enum { EVENT_RING, EVENT_MAPPED, EVENT_SIGNAL, EVENT_TICK, EVENT_COMMAND, EVENT_END };
+enum { EVENT_RING, EVENT_MAPPED, EVENT_SIGNAL, EVENT_TICK, EVENT_COMMAND, EVENT_END, EVENT_ATTACH };
 
 struct session {
 	const struct options *options;
@@ -37,12 +38,14 @@ struct session {
 	struct tally *tally;
 	struct launches *launches;
 	struct library *library;
+	struct sites *sites;
 	struct attach *attach;
 	struct collect *collect;
 	struct sampling *sampling;
 	struct command *command;
 	int epoll_fd, signal_fd, tick_fd, end_fd;
-	bool inject;		/* the command gets the timing library */
+	int cgroup_fd;		/* -1: none was asked for */
+	bool inject;		/* processes get the timing library */
 	int nice;		/* ours, but for the capture */
 	unsigned int ticks;
 	unsigned int signals;
@@ -62,15 +65,27 @@ struct session {
 int session__fail(int err, char *why, const char *doing);
 bool session__wants_launches(const struct options *o);
 
-/* session.c: callbacks of the parts; ctx is the session. */
-void session__on_process_mapped(void *ctx, struct process *p);
-void session__on_refused(void *ctx, struct process *p, enum channel_reason reason, uint32_t detail);
+/* session.c: waits for events and handles them, 0 or negative errno; parts of that. */
+int session__wait(struct session *s);
 void session__on_signal(struct session *s);
-void session__on_mapping(void *ctx, pid_t tgid, const char *path);
 
-/* session_setup.c: everything in place, the command held; then the capture starts. 0 or an exit code. */
+/* session_targets.c: callbacks of the parts; ctx is the session. */
+void session__on_mapping(void *ctx, pid_t tgid, const char *path);
+void session__on_process_mapped(void *ctx, struct process *p);
+void session__on_armed(void *ctx, struct process *p);
+void session__on_taken(void *ctx, struct process *p, pid_t holder);
+void session__on_refused(void *ctx, struct process *p, enum channel_reason reason, uint32_t detail);
+/* Targets known, the command held: 0, -ESRCH (said) or another negative errno. */
+int session__setup_targets(struct session *s);
+/* The library in those that run already: 0 or an exit code. */
+int session__enter_targets(struct session *s);
+/* Those that nothing told of; to be called every second. */
+void session__look_for_targets(struct session *s);
+
+/* session_setup.c: everything in place; then the capture starts. 0 or an exit code. */
 int session__setup(struct session *s);
 int session__start(struct session *s);
+int session__watch(struct session *s, int fd, uint64_t what);	/* 0 or negative errno */
 /* Which signals are told by signal_fd: those that end, and with `requests` SIGUSR1. 0 or negative errno. */
 int session__watch_signals(struct session *s, bool requests);
 

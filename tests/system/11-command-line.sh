@@ -35,7 +35,8 @@ usage "leave -d out" -d 0 -- touch started
 usage "1 to 10000" -F 0 -- touch started
 usage "1 to 10000" -F 100000 -- touch started
 usage "-- touch" touch started
-usage "gpucollect -- CMD" -p 1 --metric gpu
+usage "add --inject" -a --metric gpu
+usage "leave one out" -p 1 --cgroup x
 usage "--no-inject" --no-inject --metric gpu -- touch started
 usage ".folded" -o x.json -- touch started
 usage "only one is folded" -f json -- touch started
@@ -84,7 +85,7 @@ grep -q 'no space' err || { wrong "/dev/full: no message"; cat err; }
 mkdir pipe && cd pipe || exit 1
 sh -c "while :; do :; done" &
 pid=$!
-{ "$GPUCOLLECT" -p $pid -F 99 -d 1 2>../err; echo $? >../status; } | :
+{ "$GPUCOLLECT" --metric cpu -p $pid -F 99 -d 1 2>../err; echo $? >../status; } | :
 kill $pid
 wait $pid 2>/dev/null
 [ "$(cat ../status)" = 1 ] || { wrong "status $(cat ../status) after a rescue"; cat ../err; }

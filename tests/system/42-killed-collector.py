@@ -57,9 +57,9 @@ COMMAND_RUNS = ["command-released", "process-event", "mappings-announced", "mapp
 HELLO = ["hello", "channel-fetched", "channel-opened"]
 HEARD = ["heartbeat", "launch", "launch@100", "time", "time@100", "rows-compiled",
          "rows-compiled@3", "stack-copy", "tick@25", "woken@40", "captured",
-         "stopping"]
-TOLD = ["libraries-told", "ring-drained", "drained", "result-made", "writing", "text-written", "written",
-        "sampling-ended", "probe-detached", "probe-detached@2", "detached"]
+         "stopping", "sampling-ended"]
+TOLD = ["libraries-told", "ring-drained", "probe-detached", "probe-detached@2", "detached", "drained",
+        "result-made", "writing", "text-written", "written", "unloaded"]
 # rows-compiled and tick may come before the library is there
 EARLY = ["tick"]
 FIRST = ["library-written"]	# alone: whoever finds the file there does not write it
@@ -67,9 +67,11 @@ BEFORE = ["events-set-up", "driver-checked", "programs-opened", "programs-loaded
           "processes-followed", "library-placed", "sites-probed", "probe-attached",
           "site-chosen", "store-set-up", "cpu-opened", "cpu-opened@2",
           "sampling-set-up", "command-forked", "targets-known", "targets-set-up", "output-ready"]
-ATTACHED = ["programs-loaded", "sampling-set-up", "probe-attached", "probe-attached@4",
-            "output-ready", "tick@10", "launch@50", "stopping", "drained", "text-written",
-            "probe-detached", "probe-detached@6", "detached"]
+# The library is brought by the tracer, whose own steps are looked at elsewhere.
+ENTERING = ["tracer-started", "library-offered", "library-probed", "library-entered"]
+ENTERED = ["targets-entered", "tick@25", "launch@50", "time@50", "captured", "stopping"]
+ATTACHED = ["programs-loaded", "sampling-set-up", "output-ready", "libraries-told", "drained",
+            "text-written", "probe-detached", "probe-detached@2", "detached", "unloaded"]
 PROBES = ["command-released", "launch", "stopping", "probe-detached"]
 STOPPED = ["tick@25", "launch@100", "stopping", "libraries-told", "writing"]
 
@@ -297,7 +299,8 @@ if not os.path.exists(FAULTY):
     sys.exit(L.SKIP)
 # Orphans become ours, and their status with them.
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
-tried = {re.sub("@.*", "", p) for p in FIRST + BEFORE + COMMAND_RUNS + HELLO + HEARD + TOLD + EARLY}
+tried = {re.sub("@.*", "", p) for p in FIRST + BEFORE + COMMAND_RUNS + HELLO + HEARD + TOLD + EARLY +
+         ENTERING + ENTERED}
 check(tried == points(), f"points that no list has, or that are gone: {tried ^ points()}")
 L.run([f"{L.PROGRAMS}/gpu_chains", "1"])	# ends the test where there can be no probes
 both = [own_driver("simcuda"), own_driver("simcuda-relro")]
@@ -310,6 +313,7 @@ in_batches(COMMAND_RUNS + HELLO + EARLY, "library", both)
 in_batches(HEARD, "library", both, swapped=True)
 in_batches(TOLD, "library", both)
 in_batches(PROBES, "probes", both)
-in_batches(ATTACHED, "attached", both)
+in_batches(ATTACHED + ENTERING, "attached", both)
+in_batches(ENTERED, "attached", both, swapped=True)
 stopped("library", both)
 sys.exit(check.status())

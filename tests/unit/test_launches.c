@@ -1,142 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Records of the ring and of a channel in this process: what of them gets into the tally. */
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/memfd.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include "loader/base/log.h"
-#include "loader/launches.h"
-#include "loader/stacks.h"
-#include "tests/unit/unit.h"
-
-#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
-
-static struct channel_segment *segment;
-static struct launches *launches;
-static struct tally *tally;
-static struct process process;
-static unsigned int refusals;
-static enum channel_reason refused_for;
-
-static void on_refused(void *ctx, struct process *p, enum channel_reason reason, uint32_t detail)
-{
-	ck_assert_ptr_eq(ctx, &refusals);
-	ck_assert_ptr_eq(p, &process);
-	ck_assert_uint_eq(detail, 3);
-	refused_for = reason;
-	refusals++;
-}
-
-static int memfd(size_t size, int seals)
-{
-	int fd = (int)syscall(SYS_memfd_create, "test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(ftruncate(fd, (off_t)size), 0);
-	segment = mmap(NULL, CHANNEL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	ck_assert_ptr_ne(segment, MAP_FAILED);
-	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, seals), 0);
-	return fd;
-}
-
-static void setup(void)
-{
-	const struct launches_config config = {
-		.tally = tally = tally__new(), .site = SITE_NOP5, .refused = on_refused, .ctx = &refusals,
-	};
-
-	log__set_level(LOG_ERROR);
-	process = (struct process){ .tgid = getpid(), .index = 5 };
-	ck_assert_ptr_nonnull(tally);
-	launches = launches__new(&config);
-	ck_assert_ptr_nonnull(launches);
-}
-
-/* As a library does it: the segment, then the hello. */
-static void hello(void)
-{
-	int fd = memfd(CHANNEL_SIZE, SEALS);
-
-	segment->abi = CHANNEL_ABI;
-	segment->size = CHANNEL_SIZE;
-	segment->site = SITE_NOP1;
-	segment->state = CHANNEL_ARMED;
-	segment->magic = CHANNEL_MAGIC;
-	launches__hello(launches, &process, fd);
-	close(fd);
-}
-
-static void put(const void *record, uint32_t size, enum channel_type type)
-{
-	struct channel_head head = { .size = (size + 7) & ~7u, .type = (uint16_t)type };
-	uint8_t *at = segment->ring + segment->head % CHANNEL_RING_SIZE;
-
-	memcpy(at + sizeof(head), (const uint8_t *)record + sizeof(head), size - sizeof(head));
-	segment->head += head.size;
-	memcpy(at, &head, sizeof(head));
-}
-
-static void put_result(const struct channel_result *r)
-{
-	put(r, sizeof(*r), CHANNEL_RESULT);
-}
-
-static struct channel_result timed(uint64_t id, uint64_t ns)
-{
-	return (struct channel_result){
-		.launch = id, .duration = ns, .launches = 1, .weight = 1, .device = 0, .stream = 9,
-		.entry = ENTRY_LAUNCH_KERNEL, .load = LOAD_BUSY,
-	};
-}
-
-static void put_name(uint64_t function, uint32_t generation, const char *text,
-		     enum channel_name_status status)
-{
-	char bytes[sizeof(struct channel_name) + 64] = {};
-	struct channel_name *n = (void *)bytes;
-
-	n->function = function;
-	n->generation = generation;
-	n->status = status;
-	n->len = (uint32_t)strlen(text);
-	memcpy(n->text, text, n->len);
-	put(bytes, (uint32_t)sizeof(*n) + n->len, CHANNEL_NAME);
-}
-
-static void record(uint64_t id, uint32_t stack, uint64_t function)
-{
-	const struct rec_launch r = {
-		.tgid = (uint32_t)getpid(), .tid = 77, .id = id, .function = function,
-	};
-
-	ck_assert_int_eq(launches__record(launches, &process, &r, stack), 0);
-}
-
-/* The one line of the tally that has this stack. */
-static const struct tally_value *of_stack(uint32_t stack)
-{
-	const struct tally_value *found = NULL;
-	size_t i;
-
-	for (i = 0; i < tally__count(tally); i++)
-		if (tally__at(tally, i)->key.user == stack) {
-			ck_assert_ptr_null(found);
-			found = tally__at(tally, i);
-		}
-	return found;
-}
-
-static struct launches_counters counters(void)
-{
-	struct launches_counters c;
-
-	launches__counters(launches, &c);
-	return c;
-}
+#include "tests/unit/launches_setup.h"
 
 START_TEST(halves_meet_whichever_comes_first)
 {
@@ -369,54 +233,6 @@ START_TEST(a_launch_is_counted_by_the_library_or_by_a_probe)
 }
 END_TEST
 
-static void record_at(uint64_t id, uint64_t time)
-{
-	const struct rec_launch r = {
-		.head.time = time, .tgid = (uint32_t)getpid(), .tid = 77, .id = id,
-	};
-
-	ck_assert_int_eq(launches__record(launches, &process, &r, (uint32_t)time), 0);
-}
-
-/* By the library and by probes; in time, without a time, and with no result at all. */
-START_TEST(only_launches_of_the_capture_count)
-{
-	struct channel_result r;
-
-	setup();
-	hello();
-	launches__only(launches, 200, 300);
-	for (uint64_t id = 1; id <= 4; id++) {
-		r = timed(id, 100);
-		put_result(&r);
-	}
-	record_at(1, 199);
-	record_at(2, 200);
-	record_at(3, 299);
-	record_at(4, 300);
-	record_at(5, 150);
-	record_at(6, 250);	/* was under way at the end */
-	r = timed(7, 0);
-	r.cause = CAUSE_NO_END;
-	put_result(&r);
-	record_at(7, 350);
-	launches__poll(launches);
-	launches__exited(launches, &process);
-	record_at(0, 199);
-	record_at(0, 201);
-	record_at(0, 301);
-	ck_assert_uint_eq(tally__count(tally), 4);
-	ck_assert_uint_eq(of_stack(200)->ns, 100);
-	ck_assert_uint_eq(of_stack(299)->ns, 100);
-	ck_assert_uint_eq(of_stack(250)->timed, 0);
-	ck_assert_uint_eq(of_stack(201)->count, 1);
-	ck_assert_uint_eq(counters().no_end, 1);
-	ck_assert_uint_eq(counters().by_cause[CAUSE_NO_END], 1);
-	ck_assert_uint_eq(counters().by_cause[CAUSE_NONE], 2);
-	ck_assert_uint_eq(counters().without_library, 1);
-}
-END_TEST
-
 START_TEST(a_refusal_is_handed_on_once)
 {
 	setup();
@@ -554,7 +370,7 @@ UNIT_MAIN("launches",
 	  a_half_that_stays_alone,
 	  without_a_library_launches_are_only_counted,
 	  a_launch_is_counted_by_the_library_or_by_a_probe,
-	  only_launches_of_the_capture_count, a_refusal_is_handed_on_once,
+	  a_refusal_is_handed_on_once,
 	  a_library_that_took_us_for_dead_is_counted,
 	  a_segment_that_is_none,
 	  a_ring_that_holds_nonsense,

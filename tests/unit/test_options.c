@@ -86,8 +86,16 @@ START_TEST(what_is_wrong_is_said)
 		{ "-a -o dir.d/x.speedscope.json", "-o", ".json", "-f folded" },
 		{ "-a -o x.folded.gz", "-o", ".gz", "-f folded" },
 		{ "-a -o ''", "-o", "''", "stdout" },
-		{ "-a --metric gpu", "--metric gpu", "-a", "gpucollect -- CMD" },
-		{ "-p 1 --metric gpu", "--metric gpu", "-p", "--metric launches" },
+		{ "-a --metric gpu", "--metric gpu", "-a", "add --inject" },
+		{ "-p 1 --metric gpu --no-inject", "--metric gpu", "--no-inject", "--metric "
+		  "launches" },
+		{ "--cgroup", "--cgroup", "missing", "--help" },
+		{ "--cgroup ''", "--cgroup", "no path", "/sys/fs/cgroup" },
+		{ "--cgroup x -p 1", "--cgroup", "-p", "leave one out" },
+		{ "--cgroup x -a", "--cgroup", "-a", "leave one out" },
+		{ "--cgroup x -- x", "--cgroup", "command", "leave out --cgroup" },
+		{ "-a --inject --no-inject", "--inject", "--no-inject", "leave one out" },
+		{ "-a --inject --no-gpu", "--inject", "--no-gpu", "leave one out" },
 		{ "-a --metric time", "--metric", "time", "gpu, cpu or launches" },
 		{ "-a --metric ''", "--metric", "", "gpu, cpu or launches" },
 		{ "-a --metric launches --no-gpu", "--metric launches", "--no-gpu", "--metric "
@@ -112,7 +120,6 @@ START_TEST(what_is_wrong_is_said)
 		{ "--no-c --no -a", "--no", "several", "in full" },
 		{ "--all=3", "--all=3", "no value", "--all" },
 		{ "--launches all -a", "--launches", "no such option", "--help" },
-		{ "--inject -a", "--inject", "no such option", "--help" },
 		{ "-o", "-o", "missing", "--help" },
 	};
 
@@ -147,11 +154,19 @@ START_TEST(what_is_right_is_taken)
 		  "x", METRIC_LAUNCHES, DESTINATION_STDOUT, DESTINATION_STDOUT },
 		{ "-f folded -- x", METRIC_GPU, DESTINATION_OWN_FILE, DESTINATION_OWN_FILE },
 		{ "-o x.folded -- x", METRIC_GPU, DESTINATION_FILE, DESTINATION_FILE },
-		{ "-p 1", METRIC_CPU, DESTINATION_STDOUT, DESTINATION_SUMMARY },
-		{ "-p 1 --no-cpu", METRIC_LAUNCHES, DESTINATION_STDOUT, DESTINATION_SUMMARY },
-		{ "-p 1 -f folded", METRIC_CPU, DESTINATION_STDOUT, DESTINATION_STDOUT },
-		{ "-p 1 -o -", METRIC_CPU, DESTINATION_STDOUT, DESTINATION_STDOUT },
-		{ "-p 1 -o x", METRIC_CPU, DESTINATION_FILE, DESTINATION_FILE },
+		{ "-p 1", METRIC_GPU, DESTINATION_STDOUT, DESTINATION_SUMMARY },
+		{ "-p 1 --inject", METRIC_GPU, DESTINATION_STDOUT, DESTINATION_SUMMARY },
+		{ "-p 1 --no-cpu", METRIC_GPU, DESTINATION_STDOUT, DESTINATION_SUMMARY },
+		{ "-p 1 --no-gpu", METRIC_CPU, DESTINATION_STDOUT, DESTINATION_SUMMARY },
+		{ "-p 1 --no-inject", METRIC_LAUNCHES, DESTINATION_STDOUT, DESTINATION_SUMMARY },
+		{ "-p 1 --metric cpu", METRIC_CPU, DESTINATION_STDOUT, DESTINATION_SUMMARY },
+		{ "-p 1 -f folded", METRIC_GPU, DESTINATION_STDOUT, DESTINATION_STDOUT },
+		{ "-p 1 -o -", METRIC_GPU, DESTINATION_STDOUT, DESTINATION_STDOUT },
+		{ "-p 1 -o x", METRIC_GPU, DESTINATION_FILE, DESTINATION_FILE },
+		{ "--cgroup x", METRIC_GPU, DESTINATION_STDOUT, DESTINATION_SUMMARY },
+		{ "--cgroup /x --no-inject", METRIC_LAUNCHES, DESTINATION_STDOUT, DESTINATION_SUMMARY },
+		{ "-a --inject", METRIC_CPU, DESTINATION_STDOUT, DESTINATION_SUMMARY },
+		{ "-a --inject --metric gpu", METRIC_GPU, DESTINATION_STDOUT, DESTINATION_SUMMARY },
 		{ "-a", METRIC_CPU, DESTINATION_STDOUT, DESTINATION_SUMMARY },
 		{ "-a --no-gpu", METRIC_CPU, DESTINATION_STDOUT, DESTINATION_SUMMARY },
 		{ "-a --no-cpu", METRIC_LAUNCHES, DESTINATION_STDOUT, DESTINATION_SUMMARY },
@@ -185,13 +200,13 @@ START_TEST(values_arrive)
 	char *message;
 
 	ck_assert_int_eq(parse("-p 30,1 --pid=20 -p 30 -F 99 -d 1.5s -o a -y --per-thread "
-			       "--annotate -vv", &o, &message), 0);
+			       "--annotate -vv --dry-run", &o, &message), 0);
 	ck_assert_uint_eq(o.nr_pids, 3);
 	ck_assert(o.pids[0] == 1 && o.pids[1] == 20 && o.pids[2] == 30);
 	ck_assert_uint_eq(o.frequency, 99);
 	ck_assert_uint_eq(o.duration_ns, 1500000000);
 	ck_assert_str_eq(o.output, "a");
-	ck_assert(o.force && o.per_thread && o.annotate && o.frequency_given);
+	ck_assert(o.force && o.per_thread && o.annotate && o.frequency_given && o.dry_run);
 	ck_assert_uint_eq(o.verbose, 2);
 	ck_assert(!o.all && !o.command && !o.quiet && !o.no_cpu && !o.no_gpu && !o.no_inject);
 	options__free(&o);
@@ -200,6 +215,10 @@ START_TEST(values_arrive)
 	ck_assert_uint_eq(o.frequency, 20);
 	ck_assert_uint_eq(o.duration_ns, 0);
 	ck_assert_ptr_null(o.output);
+	options__free(&o);
+	ck_assert_int_eq(parse("--cgroup system.slice/x.service --inject", &o, &message), 0);
+	ck_assert_str_eq(o.cgroup, "system.slice/x.service");
+	ck_assert(o.inject && !o.no_inject && !o.dry_run && !o.all);
 	options__free(&o);
 	ck_assert_int_eq(parse("-p 4194304 -F 10000 -d 1ms", &o, &message), 0);
 	ck_assert_int_eq(o.pids[0], 4194304);
@@ -261,7 +280,7 @@ START_TEST(combinations_are_judged_one_by_one)
 	pid_t pid = 1;
 	unsigned int bad = 0, good = 0;
 
-	for (unsigned int i = 0; i < 1u << 11; i++) {
+	for (unsigned int i = 0; i < 1u << 13; i++) {
 		struct options o = { 0 };
 		int targets;
 		bool ok;
@@ -276,13 +295,15 @@ START_TEST(combinations_are_judged_one_by_one)
 		o.frequency_given = i >> 6 & 1;
 		o.quiet = i >> 7 & 1;
 		o.verbose = i >> 8 & 1;
-		o.metric = (enum options_metric)(i >> 9);
-		targets = (int)o.nr_pids + o.all + (o.command != NULL);
+		o.metric = (enum options_metric)(i >> 9 & 3);
+		o.cgroup = i >> 11 & 1 ? "x" : NULL;
+		o.inject = i >> 12 & 1;
+		targets = (int)o.nr_pids + o.all + (o.command != NULL) + (o.cgroup != NULL);
 		ok = targets == 1 && (!o.no_cpu || !o.no_gpu) && !(o.no_cpu && o.frequency_given) &&
-		     !(o.quiet && o.verbose);
+		     !(o.quiet && o.verbose) && !(o.inject && (o.no_inject || o.no_gpu));
 		switch (o.metric) {
 		case METRIC_GPU:
-			ok = ok && o.command && !o.no_gpu && !o.no_inject;
+			ok = ok && !o.no_gpu && !o.no_inject && (!o.all || o.inject);
 			break;
 		case METRIC_CPU:
 			ok = ok && !o.no_cpu;
@@ -333,6 +354,7 @@ START_TEST(help_names_every_code_and_option)
 		"sudo gpucollect -o train.folded -- python3 train.py", "speedscope "
 		"-", "--pid", "--all",
 		"--duration", "--frequency", "--output", "--format", "--metric", "--no-inject",
+		"--inject", "--cgroup", "--dry-run", "GPUCOLLECT_DISABLE", "/etc/gpucollect/disable",
 		"--no-cpu", "--no-gpu", "--annotate", "--per-thread", "--force", "--quiet",
 		"--verbose",
 		"--version", "--help", "10000", "128 + ",

@@ -166,7 +166,7 @@ START_TEST(an_exec_voids_what_was_known)
 	slots[slot].map_seq++;			/* the BPF side saw it */
 	ck_assert(processes__stale(ps, p));
 	ck_assert(!holds(p));
-	processes__execed(ps, getpid(), "next");
+	processes__execed(ps, getpid(), "next", true);
 	q = processes__find(ps, getpid());
 	ck_assert_ptr_ne(p, q);
 	ck_assert(p->exited);

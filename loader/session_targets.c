@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Who is recorded: the command, processes that run, their children; and how the library gets there. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "loader/base/clock.h"
+#include "loader/base/fault.h"
+#include "loader/base/log.h"
+#include "loader/cgroup.h"
+#include "loader/driver.h"
+#include "loader/exit_codes.h"
+#include "loader/launcher.h"
+#include "loader/maps.h"
+#include "loader/pids.h"
+#include "loader/preset.h"
+#include "loader/session_state.h"
+
+/* What the libraries of those that run already get to begin; the tracer itself gives up after 3 s. */
+#define ENTERING_NS 5000000000ull
+
+/* --- callbacks of the parts ------------------------------------------------------------------- */
+
+void session__on_process_mapped(void *ctx, struct process *p)
+{
+	struct session *s = ctx;
+
+	jit__mapped(s->jit, p);
+	if (s->attach)
+		attach__process(s->attach, p);
+}
+
+void session__on_armed(void *ctx, struct process *p)
+{
+	struct session *s = ctx;
+
+	if (s->attach)
+		attach__armed(s->attach, p);
+}
+
+void session__on_refused(void *ctx, struct process *p, enum channel_reason reason, uint32_t detail)
+{
+	struct session *s = ctx;
+
+	if (s->attach)
+		attach__refused(s->attach, p, reason, detail);
+}
+
+void session__on_taken(void *ctx, struct process *p, pid_t holder)
+{
+	struct session *s = ctx;
+
+	if (s->attach)
+		attach__taken(s->attach, p, holder);
+}
+
+/* --- setting up ----------------------------------------------------------------------------- */
+
+static int setup_command(struct session *s)
+{
+	struct command_request request = {
+		.argv = s->options->command,
+		.caller = &s->caller,
+		.inherited = &s->inherited,
+	};
+	const char *advice = launcher__advice(s->options->command[0]);
+	struct process *child;
+	int err;
+
+	if (advice)
+		log_warn("%s: %s", s->options->command[0], advice);
+	err = s->library ? variables__set(&s->variables, PRESET_VARIABLE, library__path(s->library)) : 0;
+	if (err)
+		return err;
+	request.environment = s->variables.list;
+	err = command__new(&request, &s->command);
+	if (err)
+		return err;
+	child = processes__get(s->processes, command__pid(s->command), true);
+	if (!child)
+		return -ENOMEM;
+	child->ours = true;
+	return session__watch(s, command__pidfd(s->command), EVENT_COMMAND);
+}
+
+/* Of a thread its process, since that is what is recorded. */
+static pid_t process_of(pid_t pid)
+{
+	char path[64], line[256];
+	int tgid = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Tgid: %d", &tgid) == 1)
+			break;
+	if (f)
+		fclose(f);
+	if (tgid <= 0 || tgid == pid)
+		return pid;
+	log_info("%d is a thread of process %d, which is recorded", (int)pid, tgid);
+	return tgid;
+}
+
+/* Though its parent hasn't asked for its status yet: such a process never ends a second time. */
+static bool has_ended(pid_t pid)
+{
+	struct pollfd p = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+	bool ended = p.fd >= 0 && poll(&p, 1, 0) > 0;
+
+	if (p.fd >= 0)
+		close(p.fd);
+	return ended;
+}
+
+static int add_target(void *ctx, pid_t pid)
+{
+	struct session *s = ctx;
+
+	return processes__get(s->processes, pid, true) ? 0 : -ENOMEM;
+}
+
+/* The BPF side follows the children that come from now on, so that none falls between. */
+static int setup_pids(struct session *s)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < s->options->nr_pids && !err; i++) {
+		pid_t pid = s->options->pids[i];
+
+		if (kill(pid, 0) && errno == ESRCH) {
+			log_error("there is no process %d; ps -e lists those that run", (int)pid);
+			return -ESRCH;
+		}
+		pid = process_of(pid);
+		if (has_ended(pid)) {
+			log_error("process %d has ended; ps -e lists those that run", (int)pid);
+			return -ESRCH;
+		}
+		err = add_target(s, pid);
+		if (!err)
+			err = pids__descendants(pid, add_target, s);
+	}
+	return err;
+}
+
+static int setup_cgroup(struct session *s)
+{
+	int err = cgroup__each(s->cgroup_fd, add_target, s);
+
+	if (err || processes__alive(s->processes))
+		return err;
+	log_error("there is no process in --cgroup %s or below it", s->options->cgroup);
+	return -ESRCH;
+}
+
+static int note_driver(const struct maps_line *line, void *arg)
+{
+	bool *found = arg;
+
+	*found = driver__is_named(line->path);
+	return *found;
+}
+
+/* With -a, where a process becomes known when it runs: one that launches may hardly need a CPU. */
+static int look_for_driver(void *ctx, pid_t pid)
+{
+	struct session *s = ctx;
+	bool found = false;
+
+	maps__read(pid, note_driver, &found);
+	return !found || pid == getpid() || processes__get(s->processes, pid, false) ? 0 : -ENOMEM;
+}
+
+void session__on_mapping(void *ctx, pid_t tgid, const char *path)
+{
+	struct session *s = ctx;
+
+	if (s->options->all && driver__is_named(path) && !processes__find(s->processes, tgid))
+		processes__get(s->processes, tgid, false);
+	collect__mapped(s->collect, tgid);
+}
+
+static int look_at_target(void *ctx, pid_t pid)
+{
+	struct session *s = ctx;
+	struct process *p;
+
+	if (processes__find(s->processes, pid))
+		return 0;
+	p = processes__get(s->processes, pid, true);
+	if (p)
+		session__on_process_mapped(s, p);
+	return 0;
+}
+
+void session__look_for_targets(struct session *s)
+{
+	if (s->cgroup_fd >= 0)
+		cgroup__each(s->cgroup_fd, look_at_target, s);
+}
+
+int session__setup_targets(struct session *s)
+{
+	struct attach_config config = {
+		.probes = s->probes,
+		.files = s->files,
+		.processes = s->processes,
+		.options = s->options,
+		.library_path = variables__get(&s->variables, "LD_LIBRARY_PATH"),
+		.caller = &s->caller,
+		.sites = s->sites,
+		.library = s->library && s->options->command ? library__path(s->library) : NULL,
+		.epoll_fd = s->epoll_fd,
+		.epoll_data = EVENT_ATTACH,
+	};
+	int err = 0;
+
+	if (session__wants_launches(s->options))
+		err = attach__new(&config, &s->attach);
+	if (!err && s->options->command)
+		err = setup_command(s);
+	FAULT_POINT("command-forked");
+	if (!err)
+		err = setup_pids(s);
+	if (!err && s->cgroup_fd >= 0)
+		err = setup_cgroup(s);
+	if (!err && s->options->all && s->attach)
+		err = pids__all(look_for_driver, s);
+	FAULT_POINT("targets-known");
+	if (!err && s->attach)
+		err = attach__before(s->attach);
+	return err;
+}
+
+/* --- getting in ----------------------------------------------------------------------------- */
+
+/* 0 or an exit code. */
+static int judge(const struct session *s)
+{
+	struct attach_counts counts;
+
+	if (s->options->all || s->options->command || s->stop)
+		return 0;
+	attach__counts(s->attach, &counts);
+	if (counts.taken && !processes__alive(s->processes))
+		return EXIT_NO_PERMISSION;
+	if (s->options->metric != METRIC_GPU || counts.timed)
+		return 0;
+	if (counts.untimed) {
+		log_error("no GPU work can be timed, see above: --metric launches counts it, --metric cpu "
+			  "shows CPU time");
+		return EXIT_NO_PERMISSION;
+	}
+	log_warn("nothing that runs has loaded the CUDA driver: there will be no GPU time unless it "
+		 "does; --metric cpu shows CPU time");
+	return 0;
+}
+
+/*
+ * Those that run already get the library before the capture begins: so that it begins for all of them at
+ * once, and whoever waits for "recording" can count on it.
+ */
+int session__enter_targets(struct session *s)
+{
+	uint64_t deadline = clock__now_ns() + ENTERING_NS;
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < processes__count(s->processes); i++)
+		session__on_process_mapped(s, processes__at(s->processes, i));
+	if (!s->attach)
+		return 0;
+	while (!err && !s->stop && attach__pending(s->attach) && clock__now_ns() < deadline)
+		err = session__wait(s);
+	FAULT_POINT("targets-entered");
+	return err ? session__fail(err, NULL, "waiting for events") : judge(s);
+}
