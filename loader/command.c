@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -132,6 +133,13 @@ int command__release(struct command *c)
 		n = read(c->failed, &err, sizeof(err));
 	while (n < 0 && errno == EINTR);
 	return n == sizeof(err) ? err : 0;
+}
+
+void command__signal(struct command *c, int signal)
+{
+	/* Until it is waited for its id is no other's. */
+	if (!c->ended)
+		kill(c->pid, signal);
 }
 
 bool command__ended(struct command *c, int *status)

@@ -33,6 +33,7 @@ int command__pidfd(const struct command *c);
  */
 int command__release(struct command *c);
 
+void command__signal(struct command *c, int signal);
 /* Once pidfd is readable (or at any time): true if it has ended; *status is wait(2)'s. */
 bool command__ended(struct command *c, int *status);
 

@@ -47,6 +47,9 @@ void session__on_signal(struct session *s)
 		return;
 	}
 	s->signals++;
+	/* A terminal that goes away tells the first process of its session alone: without us the command. */
+	if (s->command && info.ssi_signo == SIGHUP && info.ssi_code == SI_KERNEL && getsid(0) == getpid())
+		command__signal(s->command, SIGHUP);
 	/* The terminal sends Ctrl-C to the command, too: the first is its own business. */
 	if (s->command && info.ssi_signo == SIGINT && s->signals == 1)
 		return;

@@ -144,7 +144,7 @@ static bool may_rewrite(void)
 	const char *term = getenv("TERM");
 	pid_t foreground;
 
-	if (!isatty(STDERR_FILENO) || !term || !strcmp(term, "dumb"))
+	if (!isatty(STDERR_FILENO) || !term || !*term || !strcmp(term, "dumb"))
 		return false;
 	foreground = tcgetpgrp(STDERR_FILENO);	/* fails where it is no controlling terminal */
 	return foreground < 0 || foreground == getpgrp();
