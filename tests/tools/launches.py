@@ -15,7 +15,7 @@ PROGRAMS = os.path.join(B, "programs")
 SKIP = 77
 
 # What may stand before a program's own first function: the C library's way there.
-ROOT = r"(?:_start|__libc_start_main(?:_impl)?|__libc_start_call_main|start_thread|__?clone3?|" \
+ROOT = r"(?:_start|__libc_start_main(?:_impl)?|__libc_start_call_main|start_thread|(?:__)?clone3?|" \
        r"libc(?:\.so\.6|-2\.\d+\.so)\+0x[0-9a-f]+)"
 GPU = "[GPU] "
 UNKNOWN = "[unknown kernel]"	# what probes in the driver can't tell
