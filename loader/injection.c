@@ -2,6 +2,7 @@
 #include "loader/injection.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +19,12 @@
 #include "loader/library.h"
 #include "loader/tracer/inject.h"
 
+#define LOCK_FILE "/run/gpucollect/lock"
+
 struct job {
 	struct process *process;
 	struct tracer *tracer;		/* NULL: waits for its turn */
+	int lock;			/* descriptor that holds it; -1: none, or not to be had */
 	struct channel *claimed;	/* of a library that was there: ours while the job lasts */
 	pid_t holder;			/* whose it is instead */
 	char why[128];			/* we gave it up */
@@ -52,6 +56,24 @@ int injection__new(const struct injection_config *config, struct injection **out
 	return 0;
 }
 
+/*
+ * Two collectors that enter a process at one time would bring a library each. So it is locked until the
+ * hello has been answered, by which the segment is taken: a byte of this file for each pid. 0, or -EAGAIN:
+ * another has it; where there can be no such file there is no lock.
+ */
+static int job__lock(struct job *j)
+{
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = j->process->tgid, .l_len = 1,
+	};
+
+	if (j->lock < 0)
+		j->lock = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (j->lock < 0)
+		return 0;
+	return fcntl(j->lock, F_OFD_SETLK, &lock) && (errno == EAGAIN || errno == EACCES) ? -EAGAIN : 0;
+}
+
 /* The segment stays ours only if the library was called: then the hello is answered. */
 static void job__end(struct job *j, bool called)
 {
@@ -59,6 +81,8 @@ static void job__end(struct job *j, bool called)
 	if (j->claimed && !called)
 		channel__release(j->claimed);
 	channel__close(j->claimed);
+	if (j->lock >= 0)
+		close(j->lock);
 }
 
 void injection__free(struct injection *i)
@@ -199,7 +223,7 @@ static void start_some(struct injection *i)
 	for (n = 0; n < i->nr; n++)
 		running += i->job[n].tracer != NULL;
 	for (n = 0; n < i->nr && running < TRACER_MAX; n++)
-		if (!i->job[n].tracer && !i->job[n].why[0]) {
+		if (!i->job[n].tracer && !i->job[n].why[0] && !job__lock(&i->job[n])) {
 			job__start(i, &i->job[n]);
 			running += i->job[n].tracer != NULL;
 		}
@@ -211,7 +235,7 @@ int injection__begin(struct injection *i, struct process *p)
 
 	if (err)
 		return err;
-	i->job[i->nr++] = (struct job){ .process = p };
+	i->job[i->nr++] = (struct job){ .process = p, .lock = -1 };
 	start_some(i);
 	return 0;
 }
