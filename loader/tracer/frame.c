@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 
 #define RED_ZONE 128
 #define LEGACY_BYTES 512	/* FXSAVE */
@@ -12,6 +14,7 @@
 #define SOFTWARE_BYTES 464	/* where FXSAVE leaves room for the kernel's words */
 #define MAGIC1 0x46505853u
 #define MAGIC2 0x46505845u
+#define FLAGS_PLAIN 0x202u	/* interrupts, and the bit that is always set */
 #define FEATURE_PKRU (1ull << 9)
 
 #define UC_FP_XSTATE 1u
@@ -159,8 +162,7 @@ static void build_xstate(uint8_t *to, const void *xstate, size_t size, uint64_t 
 	memcpy(to + size, &magic2, sizeof(magic2));
 }
 
-static void build_ucontext(struct ucontext_words *uc, const struct frame_input *in,
-			   uint64_t fpstate)
+static void build_home(struct ucontext_words *uc, const struct frame_input *in, uint64_t fpstate)
 {
 	const struct user_regs_struct *r = &in->regs;
 
@@ -180,27 +182,47 @@ static void build_ucontext(struct ucontext_words *uc, const struct frame_input *
 	};
 }
 
+/* Its vector state is the initial one, for want of any. */
+static void build_wait(struct ucontext_words *uc, const struct frame_input *in,
+		       const struct frame *f)
+{
+	*uc = (struct ucontext_words){
+		.flags = UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS,
+		.stack_flags = SS_LEAVE_ALONE,
+		.mcontext = {
+			.ax = SYS_nanosleep, .di = f->room + FRAME_ROOM, .sp = f->syscall_sp,
+			.ip = in->syscall, .flags = FLAGS_PLAIN,
+			.cs = (uint16_t)in->regs.cs, .ss = (uint16_t)in->regs.ss,
+		},
+		.sigmask = in->busy_mask,
+	};
+}
+
 int frame__build(struct frame *f, const struct frame_input *in)
 {
-	struct ucontext_words uc;
+	const struct timespec wait = { .tv_nsec = FRAME_WAIT_NS };
+	struct ucontext_words home, waiting;
 	uint64_t features, fpstate, top = in->regs.rsp - RED_ZONE;
 	size_t size = xstate_size(in, &features);
 
 	if (!size)
 		return -EOPNOTSUPP;
 	fpstate = (top - size - sizeof(uint32_t)) & ~63ull;
-	f->room = (fpstate - FRAME_ROOM) & ~63ull;
-	/* A function is entered with the return address at 8 below a multiple of 16. */
-	f->ucontext = ((f->room - sizeof(uc)) & ~15ull) - 8;
+	f->room = (fpstate - FRAME_ROOM - sizeof(wait)) & ~63ull;
+	f->ucontext = f->room - sizeof(home);
 	f->syscall_sp = f->ucontext - 8;
-	f->call_sp = f->ucontext - 16;
+	/* A function is entered with the return address at 8 below a multiple of 16. */
+	f->call_sp = ((f->syscall_sp - sizeof(waiting)) & ~15ull) - 8;
 	f->at = f->call_sp;
 	f->len = (size_t)(fpstate + size + sizeof(uint32_t) - f->at);
 	memset(f->bytes, 0, f->len);
-	build_ucontext(&uc, in, fpstate);
-	memcpy(f->bytes, &in->getpid, sizeof(in->getpid));
-	memcpy(f->bytes + 8, &in->restore_rt, sizeof(in->restore_rt));
-	memcpy(f->bytes + 16, &uc, sizeof(uc));
+	build_home(&home, in, fpstate);
+	build_wait(&waiting, in, f);
+	memcpy(f->bytes, &in->restore_rt, sizeof(in->restore_rt));
+	memcpy(f->bytes + 8, &waiting, sizeof(waiting));
+	memcpy(f->bytes + (f->syscall_sp - f->at), &in->restore_rt, sizeof(in->restore_rt));
+	memcpy(f->bytes + (f->ucontext - f->at), &home, sizeof(home));
+	memcpy(f->bytes + (f->room + FRAME_ROOM - f->at), &wait, sizeof(wait));
 	build_xstate(f->bytes + (fpstate - f->at), in->xstate, size, features);
 	return 0;
 }

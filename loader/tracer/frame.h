@@ -9,10 +9,14 @@
  *
  *	128 bytes	the red zone, not touched
  *	XSAVE area	64-aligned, with FP_XSTATE_MAGIC words
- *	room		FRAME_ROOM bytes for what a borrowed call is given, 64-aligned
- *	ucontext	304 bytes		<- rsp of the sigreturn
- *	__restore_rt	return address		<- rsp of a borrowed system call, and of the last one
- *	getpid		return address		<- rsp of a borrowed call, as at a function's entry
+ *	room		FRAME_ROOM bytes for what a borrowed call is given, 64-aligned; a timespec
+ *	ucontext	home
+ *	__restore_rt	return address		<- rsp of a borrowed system call
+ *	ucontext	to wait: nanosleep for FRAME_WAIT_NS, with the rsp of a system call
+ *	__restore_rt	return address		<- rsp of a borrowed call, as at a function's entry
+ *
+ * A borrowed call thus ends in a short sleep, where who waits for its end can see the thread and
+ * stop it; and if nobody does, it goes home.
  */
 #ifndef TRACER_FRAME_H
 #define TRACER_FRAME_H
@@ -21,7 +25,8 @@
 #include <stdint.h>
 #include <sys/user.h>
 
-#define FRAME_ROOM 256
+#define FRAME_ROOM 240
+#define FRAME_WAIT_NS 10000000
 #define FRAME_MAX_XSTATE (16u << 10)	/* with AMX tiles it is 11 KiB */
 
 struct frame_input {
@@ -29,15 +34,16 @@ struct frame_input {
 	const void *xstate;		/* of PTRACE_GETREGSET, NT_X86_XSTATE */
 	size_t xstate_len;
 	uint64_t mask;			/* blocked signals */
+	uint64_t busy_mask;		/* blocked until it is home */
 	uint64_t restore_rt;		/* addresses in the target */
-	uint64_t getpid;
+	uint64_t syscall;		/* syscall; ret */
 };
 
 struct frame {
 	uint64_t at;		/* address of the first byte: it ends with the XSAVE area */
 	size_t len;
 	uint64_t room;		/* addresses */
-	uint64_t ucontext;
+	uint64_t ucontext;	/* home */
 	uint64_t syscall_sp;
 	uint64_t call_sp;
 	uint8_t bytes[FRAME_MAX_XSTATE + 1024];

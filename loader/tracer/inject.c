@@ -26,6 +26,8 @@
 #define UNDO_NS 1000000000ull
 #define CALLER_NS 30000000000ull	/* to put its probes where it wants them */
 
+_Static_assert(sizeof(struct channel_attach) <= FRAME_ROOM, "it lies in the frame");
+
 struct tracer {
 	struct tracer_request request;
 	pthread_t thread;
@@ -42,6 +44,7 @@ struct tracer {
 	struct borrow borrow;
 	struct placing placing;
 	struct tracer_result now;	/* what it will publish */
+	struct channel_attach sent;
 	uint64_t function;		/* to be called there */
 };
 
@@ -200,52 +203,63 @@ static void describe_call(const struct tracer *t, struct channel_attach *a)
 		placing__path(&t->placing, a->path, sizeof(a->path));
 }
 
-/* Reads what came back: the process may have written anything there. */
-static int read_back(struct tracer *t, const struct remote *r)
+/* What came back, or nothing: the process may have written anything there. */
+static bool read_back(struct tracer *t, const struct remote *r)
 {
-	struct channel_attach *a = &t->now.attach;
+	struct channel_attach a;
 
-	if (space__peek(r->pid, remote__room(r), a, sizeof(*a)))
-		return -ESRCH;
-	a->error[sizeof(a->error) - 1] = '\0';
-	a->path[sizeof(a->path) - 1] = '\0';
-	if (a->stage > ATTACH_DONE)
-		a->stage = ATTACH_NOT_BEGUN;
-	/* The stub is unmapped once the library has taken over, and its file is in use. */
-	if (a->stage >= ATTACH_CALLED)
-		placing__give(&t->placing);
-	return a->stage == ATTACH_DONE && !a->status ? 0 : -EREMOTEIO;
+	/* The thread, once home, uses that part of its stack for something else. */
+	if (space__peek(r->pid, remote__room(r), &a, sizeof(a)) || a.size != t->sent.size ||
+	    a.dlopen != t->sent.dlopen || a.stub != t->sent.stub || a.stage > ATTACH_DONE ||
+	    memcmp(a.path, t->sent.path, sizeof(a.path)))
+		return false;
+	a.error[sizeof(a.error) - 1] = '\0';
+	t->now.attach = a;
+	return true;
+}
+
+static bool is_over(void *ctx)
+{
+	struct tracer *t = ctx;
+	const struct channel_attach *a = &t->now.attach;
+
+	return !read_back(t, &t->borrow.remote) || a->stage == ATTACH_DONE ||
+	       (a->stage < ATTACH_CALLED && a->status != -EINPROGRESS);
 }
 
 static int call(struct remote *r, void *ctx)
 {
 	struct tracer *t = ctx;
 	const uint64_t room = remote__room(r);
-	struct channel_attach a;
-	int err, read;
+	const struct channel_attach *a = &t->now.attach;
+	int err;
 
-	describe_call(t, &a);
-	err = space__poke(r->pid, room, &a, sizeof(a));
+	describe_call(t, &t->sent);
+	err = space__poke(r->pid, room, &t->sent, sizeof(t->sent));
 	if (!err && !t->now.present && !placing__is_there(&t->placing, r->pid, r->tid))
 		err = -EBADF;	/* the program has closed it */
 	if (err) {
 		remote__home(r);
 		return err;
 	}
-	err = remote__call(r, t->function, room);
+	err = remote__call(r, t->function, room, is_over, t);
 	if (err == -ESRCH)
 		return err;
-	read = read_back(t, r);
-	if (err) {
+	if (err != -EALREADY)
+		read_back(t, r);
+	/* The stub is unmapped once the library has taken over, and its file is in use. */
+	if (a->stage >= ATTACH_CALLED)
+		placing__give(&t->placing);
+	if (err && err != -EALREADY) {
 		/* It is inside: whatever it holds there, it has to finish first. */
 		placing__give(&t->placing);
 		remote__leave(r, room + offsetof(struct channel_attach, cancelled));
 		return -ETIMEDOUT;
 	}
-	if (t->placing.page)
+	if (!err && t->placing.page)
 		placing__undo(&t->placing, r);
 	remote__home(r);
-	return read;
+	return a->stage == ATTACH_DONE && !a->status ? 0 : -EREMOTEIO;
 }
 
 /* --- the whole ------------------------------------------------------------------------------ */

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "loader/tracer/space.h"
 
 #define FAR_DESCRIPTOR 500
+#define NEAR_END 16		/* of the table */
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010u
 #endif
@@ -78,18 +78,36 @@ static int make_memfd(struct placing *p, struct remote *r)
 	return 0;
 }
 
-/* Programs count on getting the lowest free numbers in the order in which they open things. */
+/*
+ * A number far from the lowest free ones, which programs count on getting in the order in which they
+ * open things; but none that makes the kernel enlarge the table: where threads share it they wait for
+ * a grace period of many milliseconds.
+ */
+static uint64_t far_descriptor(pid_t pid)
+{
+	unsigned int size = 0;
+	char path[64], line[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	while (f && !size && fgets(line, sizeof(line), f))
+		sscanf(line, "FDSize: %u", &size);
+	if (f)
+		fclose(f);
+	if (size >= FAR_DESCRIPTOR + NEAR_END)
+		return FAR_DESCRIPTOR;
+	return size > 2 * NEAR_END ? size - NEAR_END : 0;
+}
+
 static int move_away(struct placing *p, struct remote *r)
 {
-	struct rlimit limit;
-	rlim_t to = FAR_DESCRIPTOR;
+	uint64_t to = far_descriptor(r->pid);
 	int64_t far;
 	int near = p->fd;
 
-	if (prlimit(r->pid, RLIMIT_NOFILE, NULL, &limit))
+	if (!to)
 		return 0;
-	if (to + 64 > limit.rlim_cur)
-		to = limit.rlim_cur - limit.rlim_cur / 4;
 	far = call(p, r, "fcntl", SYS_fcntl, (uint64_t)near, F_DUPFD_CLOEXEC, to);
 	if (far < 0)
 		return p->lost;

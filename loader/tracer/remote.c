@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -268,7 +269,7 @@ int remote__prepare(struct remote *r)
 	struct frame_input in = {
 		.xstate = r->xstate,
 		.restore_rt = r->libc->restore_rt,
-		.getpid = r->libc->getpid,
+		.syscall = r->libc->syscall,
 	};
 	int err;
 
@@ -281,6 +282,7 @@ int remote__prepare(struct remote *r)
 	r->xstate_len = iov.iov_len;
 	in.xstate_len = iov.iov_len;
 	in.mask = r->mask;
+	in.busy_mask = r->mask | ~NOT_BLOCKED;
 	err = frame__build(&r->frame, &in);
 	if (err)
 		return err;
@@ -360,11 +362,62 @@ int remote__syscall(struct remote *r, long nr, const uint64_t args[6], int64_t *
 	return err;
 }
 
-int remote__call(struct remote *r, uint64_t function, uint64_t arg)
+/* Whether it sleeps where a borrowed call ends (frame.h). */
+static bool has_returned(const struct remote *r)
 {
-	uint64_t deadline = clock__now_ns() + REMOTE_STEP_NS;
+	unsigned long long sp = 0;
+	char path[64], line[256];
+	ssize_t n;
+	int fd, nr;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)r->pid, (int)r->tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, line, sizeof(line) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	line[n] = '\0';
+	return sscanf(line, "%d %*x %*x %*x %*x %*x %*x %llx", &nr, &sp) == 2 &&
+	       nr == SYS_nanosleep && sp == r->frame.syscall_sp;
+}
+
+/*
+ * Waits until the call is over. It makes some dozens of system calls; the thread is not stopped at
+ * each of them, which on a busy machine would take many times longer than they do. One that has
+ * gone home may sleep where a stop would be noticed: it is not stopped any more.
+ */
+static int wait_returned(struct remote *r, bool (*over)(void *ctx), void *ctx)
+{
+	uint64_t begin = clock__now_ns(), now = begin, over_at = 0;
+	enum stop_kind kind;
+	int err;
+
+	while (!has_returned(r)) {
+		err = wait_stop(r, 0, &kind);
+		if (!err)
+			err = kind == STOP_GROUP ? -EAGAIN : resume(r, PTRACE_CONT);
+		else if (err == -ETIMEDOUT && now - begin < REMOTE_STEP_NS)
+			err = 0;
+		if (err)
+			return err;
+		if (over_at && now - over_at > 2 * FRAME_WAIT_NS) {
+			r->held = false;
+			return -EALREADY;
+		}
+		if (!over_at && over(ctx))
+			over_at = now;
+		nap(now - begin);
+		now = clock__now_ns();
+	}
+	return trap(r, &kind);
+}
+
+int remote__call(struct remote *r, uint64_t function, uint64_t arg, bool (*over)(void *ctx),
+		 void *ctx)
+{
 	struct user_regs_struct regs = r->regs;
-	int64_t unused;
 	int err;
 
 	regs.rip = function;
@@ -375,7 +428,9 @@ int remote__call(struct remote *r, uint64_t function, uint64_t arg)
 	err = begin(r, &regs);
 	FAULT_POINT("trace-called");
 	if (!err)
-		err = run_to_syscall(r, deadline, PTRACE_SYSCALL_INFO_ENTRY, &unused);
+		err = resume(r, PTRACE_CONT);
+	if (!err)
+		err = wait_returned(r, over, ctx);
 	FAULT_POINT("trace-call-returned");
 	return err;
 }
