@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/memfd.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,22 +15,42 @@
 
 #define RING_MASK ((uint64_t)CHANNEL_RING_SIZE - 1)
 #define FAR_DESCRIPTOR 500
+#define NEAR_END 16	/* of the table */
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008u
 #endif
 
-/* Programs count on getting the lowest free numbers in the order in which they open things. */
+/* Descriptors that the process's table has room for (proc(5), FDSize); 0: not known. */
+static int table_size(void)
+{
+	char text[1024];
+	const char *at;
+	ssize_t n;
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n < 0 ? 0 : n] = '\0';
+	at = strstr(text, "\nFDSize:");
+	return at ? atoi(at + sizeof("\nFDSize:") - 1) : 0;
+}
+
+/*
+ * Programs count on getting the lowest free numbers in the order in which they open things. Nor is
+ * the table made larger: where threads share it that waits for a grace period of many milliseconds,
+ * and the thread that is here may be a borrowed one.
+ */
 static int move_away(int fd)
 {
-	struct rlimit limit;
-	rlim_t to = FAR_DESCRIPTOR;
-	int far;
+	int size = table_size(), to = FAR_DESCRIPTOR, far;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit))
+	if (size < FAR_DESCRIPTOR + NEAR_END)
+		to = size - NEAR_END;
+	if (to <= NEAR_END)
 		return fd;
-	if (to + 64 > limit.rlim_cur)
-		to = limit.rlim_cur - limit.rlim_cur / 4;
-	far = fcntl(fd, F_DUPFD_CLOEXEC, (int)to);
+	far = fcntl(fd, F_DUPFD_CLOEXEC, to);
 	if (far < 0)
 		return fd;
 	close(fd);
