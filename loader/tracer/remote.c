@@ -4,7 +4,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +19,8 @@
 #include "loader/tracer/space.h"
 
 #define STOP_NS 20000000ull	/* a thread that doesn't stop by then sleeps where it can't */
-#define SPIN_NS 300000ull	/* steps take some µs: a nap would make each of them ten times longer */
+#define SHORT_NS 1000000ull	/* steps take some µs */
+#define SHORT_NAP_NS 10000
 #define NAP_NS 50000
 #define LONG_NAP_NS 1000000
 #define FLAG_TRAP 0x100ull
@@ -45,14 +45,14 @@ void remote__init(struct remote *r, pid_t pid, const struct libc *libc)
 	*r = (struct remote){ .pid = pid, .libc = libc };
 }
 
+/* Never without leaving the processor: it may be the one that the thread needs. */
 static void nap(uint64_t waited)
 {
-	const struct timespec t = { .tv_nsec = waited < STOP_NS ? NAP_NS : LONG_NAP_NS };
+	const struct timespec t = {
+		.tv_nsec = waited < SHORT_NS ? SHORT_NAP_NS : waited < STOP_NS ? NAP_NS : LONG_NAP_NS,
+	};
 
-	if (waited < SPIN_NS)
-		sched_yield();
-	else
-		nanosleep(&t, NULL);
+	nanosleep(&t, NULL);
 }
 
 static int gone(struct remote *r)
