@@ -26,6 +26,7 @@ enum {
 	OPT_NO_GPU,
 	OPT_ANNOTATE,
 	OPT_NO_INLINES,
+	OPT_DEBUGINFOD,
 	OPT_PER_THREAD,
 	OPT_JSON,
 	OPT_VERSION,
@@ -64,6 +65,8 @@ static const struct argp_option table[] = {
 	  "run time, _[G] GPU", 0 },
 	{ "no-inlines", OPT_NO_INLINES, NULL, 0, "do not read debug information for the functions "
 	  "that the compiler inlined", 0 },
+	{ "debuginfod", OPT_DEBUGINFOD, NULL, 0, "ask the servers of DEBUGINFOD_URLS for names that "
+	  "this machine doesn't have", 0 },
 	{ "force", 'y', NULL, 0, "replace an existing FILE", 0 },
 	{ "quiet", 'q', NULL, 0, "no progress and no closing summary on stderr", 0 },
 	{ "verbose", 'v', NULL, 0, "more on stderr: what is probed, and what libbpf says", 0 },
@@ -282,6 +285,9 @@ static int read_option(struct reading *r, int key, const char *value)
 		return 0;
 	case OPT_NO_INLINES:
 		o->no_inlines = true;
+		return 0;
+	case OPT_DEBUGINFOD:
+		o->debuginfod = true;
 		return 0;
 	case OPT_PER_THREAD:
 		o->per_thread = true;

@@ -54,6 +54,7 @@ struct options {
 	bool no_gpu;
 	bool annotate;
 	bool no_inlines;
+	bool debuginfod;
 	bool per_thread;
 	bool force;
 	bool quiet;

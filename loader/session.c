@@ -208,6 +208,7 @@ static void teardown(struct session *s)
 	tally__free(s->tally);
 	stacks__free(s->stacks);
 	jit__free(s->jit);
+	debuginfod__free(s->debuginfod);
 	files__free(s->files);
 	result__free(s->result);
 	variables__free(&s->variables);

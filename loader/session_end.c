@@ -136,6 +136,10 @@ static int build_profile(struct session *s, struct symbols *symbols, struct prof
 	struct profile_run *run = profile__run(p);
 	int err = s->options->no_inlines ? 0 : symbols__use_lines(symbols, pulse, s);
 
+	if (s->debuginfod) {
+		debuginfod__set_pulse(s->debuginfod, pulse, s);
+		symbols__set_fetch(symbols, debuginfod__fetch, s->debuginfod);
+	}
 	if (!err)
 		err = add_files(s, symbols);
 	if (!err)

@@ -304,6 +304,11 @@ int session__setup(struct session *s)
 	code = setup_cgroup(s);
 	if (code)
 		return code;
+	/* As long as there is little that its process would inherit. */
+	if (s->options->debuginfod)
+		err = debuginfod__new(&s->caller, &s->variables, &s->debuginfod, &why);
+	if (err)
+		return session__fail(err, why, "setting up debuginfod");
 	err = setup_probes(s, &why);
 	if (err)
 		return session__fail(err, why, "setting up the probes");

@@ -10,6 +10,7 @@
 #include "loader/attach.h"
 #include "loader/collect.h"
 #include "loader/command.h"
+#include "loader/debuginfod.h"
 #include "loader/inherited.h"
 #include "loader/library.h"
 #include "loader/output/caller.h"
@@ -35,6 +36,7 @@ struct session {
 	struct processes *processes;
 	struct stacks *stacks;
 	struct jit *jit;
+	struct debuginfod *debuginfod;	/* NULL: not wanted */
 	struct tally *tally;
 	struct launches *launches;
 	struct library *library;

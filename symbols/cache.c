@@ -116,6 +116,12 @@ int symbols__use_lines(struct symbols *s, bool (*pulse)(void *ctx), void *ctx)
 	return modules__use_lines(s->modules, pulse, ctx);
 }
 
+void symbols__set_fetch(struct symbols *s, int (*fetch)(void *ctx, const struct build_id *id),
+			void *ctx)
+{
+	modules__set_fetch(s->modules, fetch, ctx);
+}
+
 bool symbols__next_missing(const struct symbols *s, size_t *pos, const char **name,
 			   const char **why)
 {

@@ -79,6 +79,13 @@ int symbols__set_place(struct symbols *s, uint32_t file, int root, const char *p
  * before the first look-up. `pulse` is called while that takes time; true gives up. 0 or -ENOMEM.
  */
 int symbols__use_lines(struct symbols *s, bool (*pulse)(void *ctx), void *ctx);
+/*
+ * Where to ask for the debug file of a build id when it isn't found on this machine: a descriptor, which
+ * is ours then, or -1. What it brings is believed only if it has that build id.
+ */
+struct build_id;
+void symbols__set_fetch(struct symbols *s, int (*fetch)(void *ctx, const struct build_id *id),
+			void *ctx);
 /* Files, by *pos from 0 on, whose lines aren't whole: name and why; false: no more. */
 bool symbols__next_missing(const struct symbols *s, size_t *pos, const char **name,
 			   const char **why);

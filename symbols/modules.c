@@ -33,6 +33,8 @@ struct entry {
 struct modules {
 	struct name_set *names;
 	struct lines_pool *lines;	/* NULL: none wanted */
+	int (*fetch)(void *ctx, const struct build_id *id);
+	void *fetch_ctx;
 	struct table *by_file;		/* file id -> index in entries */
 	struct table *by_build_id;	/* hash of build id, size, owner -> index in opened */
 	struct entry *entries;
@@ -161,11 +163,22 @@ int modules__use_lines(struct modules *m, bool (*pulse)(void *ctx), void *ctx)
 	return 0;
 }
 
+void modules__set_fetch(struct modules *m, int (*fetch)(void *ctx, const struct build_id *id),
+			void *ctx)
+{
+	m->fetch = fetch;
+	m->fetch_ctx = ctx;
+}
+
 /* Whether a debug file was found. */
-static bool add_debug(const struct entry *e, struct symbol_file *file)
+static bool add_debug(const struct modules *m, const struct entry *e, struct symbol_file *file)
 {
 	struct debug_places places = { .root = e->root, .path = e->path };
-	int fd = debug_file__open(&places, symbol_file__separate(file), e->fd);
+	const struct separate *of = symbol_file__separate(file);
+	int fd = debug_file__open(&places, of, e->fd);
+
+	if (fd < 0 && m->fetch && of->id.len)
+		fd = m->fetch(m->fetch_ctx, &of->id);
 
 	if (fd < 0)
 		return false;
@@ -201,7 +214,7 @@ static bool complete(const struct modules *m, const struct entry *e, struct symb
 {
 	const struct separate *has = symbol_file__separate(file);
 
-	return (has->has_symtab && (has->has_debug_info || !m->lines)) || add_debug(e, file);
+	return (has->has_symtab && (has->has_debug_info || !m->lines)) || add_debug(m, e, file);
 }
 
 static void use(struct entry *e, const struct opened *o)

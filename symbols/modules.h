@@ -14,6 +14,7 @@
 #include "symbols/file.h"
 #include "symbols/lines.h"
 #include "symbols/names.h"
+#include "symbols/separate.h"
 
 struct modules;
 
@@ -34,6 +35,10 @@ int modules__set_place(struct modules *m, uint32_t file, int root, const char *p
 
 /* From now on files that are opened have lines. 0 or -ENOMEM. */
 int modules__use_lines(struct modules *m, bool (*pulse)(void *ctx), void *ctx);
+
+/* As symbols__set_fetch of cache.h. */
+void modules__set_fetch(struct modules *m, int (*fetch)(void *ctx, const struct build_id *id),
+			void *ctx);
 
 /* NULL: there is none of this number. Valid until the next call. */
 const struct module *modules__find(struct modules *m, uint32_t file);
