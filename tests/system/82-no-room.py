@@ -59,7 +59,7 @@ def small_disk():
     # All by names relative to the current directory: /tmp, where that lies, is hidden in the end.
     script = 'full() { mount -t tmpfs -o size=1m none "$1" && ' \
              'head -c 1040000 /dev/zero >"$1/filler" || exit 99; }\n' \
-             'full ../small; if [ "$1" = all ]; then full .; cd "$PWD" && full /tmp; fi\n' \
+             'full ../small; if [ "$1" = all ]; then full "$PWD"; cd "$PWD" && full /tmp; fi\n' \
              'shift; "$@"; status=$?; ls -A . ../small; exit $status'
     for which in ("one", "all"):
         here = folder(f"{which}/here")
