@@ -59,6 +59,11 @@ def wait_for(condition, what, secs=60):
     sys.exit(1)
 
 
+def text_of(path):
+    with open(path, encoding="utf-8", errors="replace") as f:
+        return f.read()
+
+
 class Target:
     """A command whose last process is the one to attach to: `pid` as this test sees it."""
     all = []
@@ -99,18 +104,21 @@ class Target:
         return None
 
     def end(self):
-        for pid in [*self.members(), self.process.pid]:
+        """Kills what is left of it."""
+        for pid in self.members():
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        return self.process.communicate(timeout=30)[0]
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(timeout=30)
+        self.process.stdout.close()
 
 
 def end_all():
     for target in Target.all:
-        if target.process.returncode is None:
-            target.end()
+        target.end()
     Target.all.clear()
 
 
@@ -124,6 +132,37 @@ def capture(*options, within=(), name="running.folded", secs="1"):
                        errors="replace", timeout=200)
     folded.skip_without_bpf(r.returncode, r.stderr)
     return folded.Recording(r.returncode, r.stdout, r.stderr, path, FREQUENCY)
+
+
+class Attached:
+    """gpucollect at work: what it says stands in a file, since it may say much."""
+
+    def __init__(self, *options, name="attached", within=()):
+        self.path = os.path.join(folded.TMP, name + ".folded")
+        self.said = os.path.join(folded.TMP, name + ".err")
+        if os.path.exists(self.path):
+            os.remove(self.path)
+        with open(self.said, "wb") as err:
+            self.process = subprocess.Popen(
+                [*within, *folded.command(*options, frequency=FREQUENCY, path=self.path)],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err)
+        wait_for(lambda: "recording" in self.err() or self.process.poll() is not None, "recording")
+
+    def err(self):
+        return text_of(self.said)
+
+    def end(self, number=None, secs=100):
+        """Waits for its end, perhaps after a signal."""
+        if number:
+            self.process.send_signal(number)
+        try:
+            status = self.process.wait(timeout=secs)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            status = f"no end in {secs} s"
+        folded.skip_without_bpf(status, self.err())
+        return folded.Recording(status, "", self.err(), self.path, FREQUENCY)
 
 
 def nearly_all(check, what, rec, pid, *names, least=0.99):
