@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -75,13 +76,16 @@ enum thread_kind threads__classify(const char *line, struct thread_choice *choic
 static bool reads_begin_again(pid_t pid, pid_t tid, int fd)
 {
 	static const char *const kinds[] = {
-		"pipe:", "anon_inode:[eventfd]", "anon_inode:inotify", "anon_inode:[timerfd]",
+		"anon_inode:[eventfd]", "anon_inode:inotify", "anon_inode:[timerfd]",
 		"anon_inode:[signalfd]",
 	};
 	char path[64], link[64];
+	struct stat st;
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%d", (int)pid, (int)tid, fd);
+	if (!stat(path, &st) && S_ISFIFO(st.st_mode))	/* a pipe, with a name or without */
+		return true;
 	n = readlink(path, link, sizeof(link) - 1);
 	if (n < 0)
 		return false;
