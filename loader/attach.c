@@ -37,7 +37,8 @@ struct attach {
 	struct attach_counts counts;
 	uint32_t looked, known;		/* of the processes by index: those looked at; that were there then */
 	uint64_t look_at;
-	unsigned int pending;		/* processes on a way that leads to WAY_TIMED at best */
+	unsigned int pending;		/* processes that the capture waits for */
+	unsigned int again;		/* that have not been entered at once */
 };
 
 static void on_injected(void *ctx, struct process *p, int err, pid_t holder, const char *why);
@@ -96,16 +97,21 @@ static enum way way_of(const struct attach *a, const struct process *p)
 
 static bool is_pending(enum way way)
 {
-	return way == WAY_ENTERING || way == WAY_ENTERING_AGAIN || way == WAY_LIBRARY;
+	return way == WAY_ENTERING || way == WAY_LIBRARY;
 }
 
 static void set_way(struct attach *a, const struct process *p, enum way way)
 {
-	a->pending -= is_pending(way_of(a, p));
-	if (table__set(a->way, p->index, way))
+	enum way was = way_of(a, p);
+
+	a->pending -= is_pending(was);
+	a->again -= was == WAY_ENTERING_AGAIN;
+	if (table__set(a->way, p->index, way)) {
 		log_warn_some("out of memory: process %d is looked at again and again", (int)p->tgid);
-	else
-		a->pending += is_pending(way);
+		return;
+	}
+	a->pending += is_pending(way);
+	a->again += way == WAY_ENTERING_AGAIN;
 }
 
 bool attach__pending(const struct attach *a)
@@ -116,6 +122,7 @@ bool attach__pending(const struct attach *a)
 void attach__counts(const struct attach *a, struct attach_counts *counts)
 {
 	*counts = a->counts;
+	counts->later = a->again;
 }
 
 static void count_by_probes(struct attach *a, struct process *p)
@@ -201,13 +208,15 @@ static void on_injected(void *ctx, struct process *p, int err, pid_t holder, con
 
 	if (!err) {
 		/* Unless it has said already what becomes of it. */
-		if (is_pending(way_of(a, p)))
+		if (way_of(a, p) == WAY_ENTERING || way_of(a, p) == WAY_ENTERING_AGAIN)
 			set_way(a, p, WAY_LIBRARY);
 	} else if (err == -EBUSY) {
 		attach__taken(a, p, holder);
 	} else if (err == -ESRCH || p->exited) {
 		set_way(a, p, WAY_GONE);
 	} else if (err == -EAGAIN && way_of(a, p) == WAY_ENTERING) {
+		log_warn_some("process %d (%s): the timing library is not in yet, since %s; it is tried "
+			      "once more", (int)p->tgid, p->comm, why);
 		enter(a, p, WAY_ENTERING_AGAIN);
 	} else {
 		log_warn_some("no GPU times in process %d (%s): the timing library does not get in, since "

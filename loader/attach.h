@@ -43,7 +43,7 @@ int attach__before(struct attach *a);
 void attach__process(struct attach *a, struct process *p);
 /* Goes on with what is under way: at its events and at every tick. */
 void attach__step(struct attach *a);
-/* Some process is not decided on yet, or its library does not time yet. */
+/* Some process is not decided on yet, or its library does not time yet. Second tries are not waited for. */
 bool attach__pending(const struct attach *a);
 
 /* The library in this process times; can't time; or it is another gpucollect's. */
@@ -56,6 +56,7 @@ struct attach_counts {
 	unsigned int timed;	/* processes whose library has begun to time */
 	unsigned int taken;	/* left out, since they are recorded by another */
 	unsigned int untimed;	/* with a driver, but without a library that times */
+	unsigned int later;	/* not entered at the first try, which is not the last */
 };
 void attach__counts(const struct attach *a, struct attach_counts *counts);
 

@@ -191,8 +191,8 @@ static void on_done(struct injection *i, const struct job *j, const struct trace
 	char text[256];
 	int err = r->err;
 
-	log_debug("process %d: thread held %u times, %.2f ms at most", (int)j->process->tgid, r->holds,
-		  (double)r->held_ns / 1e6);
+	log_debug("process %d: threads held %u times, %.2f ms at most%s%s", (int)j->process->tgid,
+		  r->holds, (double)r->held_ns / 1e6, r->why[0] ? "; " : "", r->why);
 	if (j->holder)
 		err = -EBUSY;
 	else if (j->why[0] || err == -EBUSY)
