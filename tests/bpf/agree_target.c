@@ -63,7 +63,7 @@ static void on_process(struct target *t, const struct rec_process *rec)
 
 	if ((pid_t)rec->tgid != t->pid || rec->head.type != REC_EXEC)
 		return;
-	processes__execed(t->processes, t->pid, rec->comm);
+	processes__execed(t->processes, t->pid, rec->comm, true);
 	p = processes__find(t->processes, t->pid);
 	t->executed = p && !processes__refresh(t->processes, p);
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What happened, for tests to compare with: STANDIN_TRUTH, STANDIN_TRACE, STANDIN_STATS.
+ * What happened, for tests to compare with: STANDIN_TRUTH, STANDIN_TRACE, STANDIN_STATS; and a place to
+ * wait at: STANDIN_GATE.
  *
  * A launch is written through if its thread has written nothing for 10 ms or has just waited for
  * the device, else it is kept and written with the next ones. So a process that is killed loses
  * at most the launches of its last 10 ms that were not waited for; one that ends by exit() none.
  */
 #include "sim.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +30,8 @@ struct truth_buffer {
 bool truth_on;
 static int truth_fd = -1, trace_fd = -1, stats_fd = -1;
 static bool finished;
+static char gate_entry[64];
+static const char *gate_path;		/* NULL: no gate, or it was passed */
 static struct slab slab = SLAB(struct truth_buffer);
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct truth_buffer *buffers;
@@ -39,15 +43,6 @@ static int open_for_append(const char *variable)
 	if (!path || !*path)
 		return -1;
 	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-}
-
-void trace__open(void)
-{
-	truth_fd = open_for_append("STANDIN_TRUTH");
-	trace_fd = open_for_append("STANDIN_TRACE");
-	stats_fd = open_for_append("STANDIN_STATS");
-	truth_on = truth_fd >= 0;
-	dev.traced = trace_fd >= 0;
 }
 
 static void write_all(int fd, const char *p, size_t n)
@@ -62,13 +57,56 @@ static void write_all(int fd, const char *p, size_t n)
 	}
 }
 
+static void gate__read(const char *value)
+{
+	const char *path = value ? strchr(value, ':') : NULL;
+
+	if (!path)
+		return;
+	snprintf(gate_entry, sizeof(gate_entry), "%.*s", (int)(path - value), value);
+	gate_path = path + 1;
+}
+
+/* The first call of the entry has done its work, and waits for a byte from the pipe. */
+static void gate__wait(const char *entry)
+{
+	const char *path = load(&gate_path);
+	char text[4096 + 16];
+	int fd;
+
+	if (strcmp(entry, gate_entry) || !path ||
+	    !__atomic_compare_exchange_n(&gate_path, &path, NULL, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return;
+	snprintf(text, sizeof(text), "%s.ready", path);
+	fd = open(text, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	write_all(fd, text, (size_t)snprintf(text, sizeof(text), "%d\n", dev.pid));
+	close(fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (read(fd, text, 1) < 0 && errno == EINTR)
+		;
+	close(fd);
+}
+
+void trace__open(void)
+{
+	truth_fd = open_for_append("STANDIN_TRUTH");
+	trace_fd = open_for_append("STANDIN_TRACE");
+	stats_fd = open_for_append("STANDIN_STATS");
+	truth_on = truth_fd >= 0;
+	gate__read(getenv("STANDIN_GATE"));
+	dev.traced = trace_fd >= 0 || gate_path;
+}
+
 CUresult trace__call(const char *entry, CUresult r)
 {
 	char line[160];
 	int n = snprintf(line, sizeof(line), "%d %d %s %d\n", dev.pid, thread__self()->tid, entry,
 			 r);
 
-	write_all(trace_fd, line, (size_t)n);
+	if (trace_fd >= 0)
+		write_all(trace_fd, line, (size_t)n);
+	gate__wait(entry);
 	return r;
 }
 

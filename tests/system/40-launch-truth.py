@@ -47,9 +47,9 @@ def one(program, *args, mode="library", metric="gpu", kind="simcuda", **extra):
     what = f"{program} {' '.join(args)} {mode} {metric} {kind}"
     r = L.run([f"{L.PROGRAMS}/{program}", *args], mode=mode, metric=metric, kind=kind, **extra)
     # Entries of old drivers jump to their work: with the hook in between they leave no frame.
-    L.compare(check, what, r, metric, named=mode == "library",
-              entry=kind != "simcuda-old" or mode == "probes")
-    whole(what, r, timed=mode == "library")
+    L.compare(check, what, r, metric, named=not L.by_probes(mode),
+              entry=kind != "simcuda-old" or L.by_probes(mode))
+    whole(what, r, timed=not L.by_probes(mode))
     if check.failures:
         r.show()
     return r
@@ -57,9 +57,15 @@ def one(program, *args, mode="library", metric="gpu", kind="simcuda", **extra):
 
 for kind in ("simcuda", "simcuda-relro", "simcuda-old", "simcuda-high"):
     one("gpu_chains", "100", "7000", kind=kind)
+    one("gpu_chains", "100", "7000", mode="attached", kind=kind)
 one("gpu_chains", "50", "33", metric="launches")
 for kind in ("simcuda", "simcuda-relro", "simcuda-old", "simcuda-odd", "simcuda-high"):
     one("gpu_chains", "50", "7000", mode="probes", metric="launches", kind=kind)
+    one("gpu_chains", "50", "7000", mode="attached-probes", metric="launches", kind=kind)
+# Attached to before the first context, and before anything of a module is known.
+for gate in ("cuInit", "cuModuleLoadData", "cuModuleGetFunction"):
+    one("gpu_chains", "20", "7000", mode="attached", gate=gate)
+one("gpu_paced", "4", "10000", "1", mode="attached")
 one("gpu_paced", "4", "10000", "1")
 one("gpu_paced", "4", "10000", "1", metric="launches")
 one("gpu_paced", "4", "10000", "1", mode="probes", metric="launches")

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 B = os.environ.get("B", "build")
 TMP = os.environ.get("TEST_TMP", "/tmp")
@@ -67,8 +68,9 @@ def environment(kind="simcuda", **extra):
 class Run:
     """What a run left: its status, what the command printed, what gpucollect said and wrote."""
 
-    def __init__(self, status, out, err, path):
-        self.status, self.out, self.path = status, out, path
+    def __init__(self, status, out, err, path, own=None):
+        # `own`: gpucollect's status, where `status` is that of a program it was attached to
+        self.status, self.out, self.path, self.own = status, out, path, own
         lines = err.splitlines(keepends=True)
         self.said = [s[len("gpucollect: "):].rstrip("\n") for s in lines
                      if s.startswith("gpucollect: ")]
@@ -113,10 +115,15 @@ class Run:
               "".join(f"gpucollect: {s}\n" for s in self.said), flush=True)
 
 
+def by_probes(mode):
+    return mode.endswith("probes")
+
+
 def options(mode="library", metric=None):
-    """`mode` is how launches are seen: by the library, or by probes in the driver."""
-    metric = metric or ("gpu" if mode == "library" else "launches")
-    return ["--metric", metric, "--no-inlines"] + (["--no-inject"] if mode == "probes" else [])
+    """`mode` is how launches are seen: by the library, or by probes in the driver; "attached" and
+    "attached-probes": the same of a process that has started before."""
+    metric = metric or ("launches" if by_probes(mode) else "gpu")
+    return ["--metric", metric, "--no-inlines"] + (["--no-inject"] if by_probes(mode) else [])
 
 
 def skip_without_bpf(status, err):
@@ -127,12 +134,99 @@ def skip_without_bpf(status, err):
         sys.exit(SKIP)
 
 
+class Gate:
+    """Where a program waits until gpucollect has been attached (STANDIN_GATE)."""
+
+    serial = 0
+
+    def __init__(self, entry="cuStreamCreate"):
+        Gate.serial += 1
+        self.path = os.path.join(TMP, f"gate-{os.getpid()}-{Gate.serial}")
+        os.mkfifo(self.path)
+        # Open for writing as long as this lives, so that whoever comes late does not wait for us.
+        self.fd = os.open(self.path, os.O_RDWR)
+        self.variable = {"STANDIN_GATE": f"{entry}:{self.path}"}
+
+    def pids(self):
+        """Of those that have come to it."""
+        if not os.path.exists(self.path + ".ready"):
+            return []
+        with open(self.path + ".ready", encoding="utf-8") as f:
+            return [int(line) for line in f if line.endswith("\n")]
+
+    def open(self):
+        os.write(self.fd, b"x" * 4096)
+
+    def close(self):
+        os.close(self.fd)
+
+
+def wait_for(condition, what, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError(f"{what}: not within {seconds} s")
+        time.sleep(0.005)
+
+
+class Attached:
+    """gpucollect on processes that run; what it says goes into a file."""
+
+    serial = 0
+
+    def __init__(self, pids, *argv, program=None, name=None):
+        Attached.serial += 1
+        self.log = os.path.join(TMP, name or f"attached-{os.getpid()}-{Attached.serial}.log")
+        with open(self.log, "w", encoding="utf-8") as f:
+            self.process = subprocess.Popen(
+                [program or GPUCOLLECT, *argv, "-p", ",".join(map(str, pids))],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=f)
+
+    def said(self):
+        with open(self.log, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def is_recording(self):
+        """Or has ended, which it should not have."""
+        return "gpucollect: recording" in self.said() or self.process.poll() is not None
+
+    def wait_recording(self):
+        wait_for(self.is_recording, "recording")
+
+
+def run_attached(target, *argv, kind, timeout, path, program, gate, **extra):
+    """The target as far as its gate, gpucollect on it, then both to their end."""
+    gate = Gate(gate)
+    try:
+        p = subprocess.Popen(target, env=environment(kind, **extra, **gate.variable), text=True,
+                             errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+        wait_for(lambda: gate.pids() or p.poll() is not None, "the gate", timeout)
+        g = Attached([p.pid], *argv, program=program)
+        try:
+            g.wait_recording()
+            gate.open()
+            out, err = p.communicate(timeout=timeout)
+            g.process.wait(timeout)
+        finally:
+            g.process.kill()
+            p.kill()
+    finally:
+        gate.close()
+    skip_without_bpf(g.process.returncode, g.said())
+    return Run(p.returncode if p.returncode >= 0 else 128 - p.returncode, out, err + g.said(), path,
+               own=g.process.returncode)
+
+
 def run(target, *more, mode="library", metric=None, kind="simcuda", timeout=60, name="o.folded",
-        program=None, **extra):
-    """gpucollect on a command, to its end."""
+        program=None, gate="cuStreamCreate", **extra):
+    """gpucollect on a command, to its end; or attached to it at the first call of `gate`."""
     path = os.path.join(TMP, name)
     if os.path.exists(path):
         os.remove(path)
+    if mode.startswith("attached"):
+        return run_attached(target, *options(mode, metric), "-y", "-o", path, *more, kind=kind,
+                            timeout=timeout, path=path, program=program, gate=gate, **extra)
     argv = [program or GPUCOLLECT, *options(mode, metric), "-y", "-o", path, *more, "--", *target]
     r = subprocess.run(argv, env=environment(kind, **extra), stdin=subprocess.DEVNULL,
                        capture_output=True, text=True, errors="replace", timeout=timeout)
@@ -212,6 +306,7 @@ def compare(check, what, r, metric, chains=None, named=True, entry=True):
     check(entry == (None not in got.entries) or not got.weight,
           f"{what}: the driver's functions are {dict(got.entries)}")
     check(not r.complaints(), f"{what}: it complains: {r.complaints()}")
+    check(r.own in (None, 0), f"{what}: gpucollect's own status is {r.own}")
     return got
 
 
