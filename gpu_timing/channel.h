@@ -400,7 +400,7 @@ enum channel_attach_stage {
  * the library. Not read any more once gpucollect_attach has returned.
  */
 struct channel_attach {
-	__u32 size;		/* sizeof(struct channel_attach) */
+	__u32 size;		/* sizeof(struct channel_attach), or more if it has grown */
 	__u32 cancelled;	/* do nothing any more: looked at before each step */
 	__u64 dlopen;		/* addresses in the target */
 	__u64 dlsym;
@@ -412,8 +412,8 @@ struct channel_attach {
 	/*
 	 * -EINPROGRESS; then 0 (a hello follows) or negative errno: -ECANCELED; -ELIBACC dlopen
 	 * failed, -ENOENT dlsym failed (error: dlerror's text); -EPERM GPUCOLLECT_DISABLE is set;
-	 * -EBUSY another thread attaches at this moment; -EPROTO `size` is of another version; else
-	 * no memory, descriptor or thread.
+	 * -EBUSY another thread attaches at this moment; else no memory, descriptor or thread. The
+	 * function returns the same, and -EPROTO, with nothing written, if `size` is too small.
 	 */
 	__s32 status;
 	__u32 stage;		/* enum channel_attach_stage */

@@ -98,15 +98,16 @@ static int attach(struct channel_attach *args)
  */
 int gpucollect_attach(struct channel_attach *args)
 {
-	int saved = errno, err = -EPROTO;
+	int saved = errno, err;
 
-	if (args->size == sizeof(*args)) {
-		store_release(&args->stage, (uint32_t)ATTACH_CALLED);
-		/* Nobody comes back to it: the stub has jumped here. */
-		if (args->stub)
-			munmap((void *)args->stub, args->stub_size);
-		err = attach(args);
-	}
+	/* Of a collector that means another struct. */
+	if (args->size < sizeof(*args))
+		return -EPROTO;
+	store_release(&args->stage, (uint32_t)ATTACH_CALLED);
+	/* Nobody comes back to it: the stub has jumped here. */
+	if (args->stub)
+		munmap((void *)args->stub, args->stub_size);
+	err = attach(args);
 	args->status = err;
 	store_release(&args->stage, (uint32_t)ATTACH_DONE);
 	errno = saved;

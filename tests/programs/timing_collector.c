@@ -5,9 +5,13 @@
  * by looking through the descriptors of the command's session.
  *
  *	timing_collector -l LIBRARY -o FILE [options] -- COMMAND…
+ *	timing_collector -p PID -o FILE [options]	a process that has the library: one session,
+ *			until standard input ends. Says "ready STATE REASON" when the session has begun
+ *			or can't, "busy PID" (status 3) where another collector is at work
  *	-s N	site (enum channel_site) for new channels	-c	say that the target is confined
  *	-S MS	stop each channel after so long			-m MS	fall mute (no heartbeat, no poll)
- *	-k WHEN	kill itself: at start, found, first (result), or after that many results
+ *	-k WHEN	kill itself: at start, found, first (result), or after that many results; with -p
+ *		also opened, claimed, beaten (each before the next step), stopped, passive, read
  *	-L FILE	print the command's process id into it
  *	-n	never open a channel				-w	wait for PASSIVE before the end
  *	-q	no line for each result, only counters		-t MS	between two looks (default 2)
@@ -20,6 +24,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +54,7 @@ static const char *library, *kill_when, *pid_file;
 static long stop_ms = -1, mute_ms = -1, look_ms = 2, results;
 static int site = -1;
 static bool confined, never, wait_passive, quiet;
+static int of_process;
 
 static long now_ms(void)
 {
@@ -221,10 +227,42 @@ static void serve(struct open_channel *c)
 	c->passive = status.state == CHANNEL_PASSIVE;
 }
 
-static void serve_all(void)
+/* The segment of a process that has one: any other memfd is refused. */
+static bool open_of(int pid, struct open_channel *c)
 {
-	for (int i = 0; i < nr_channels; i++)
-		serve(&channels[i]);
+	char path[300], link[64];
+	struct dirent *e;
+	ssize_t n;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	while (dir && !c->channel && (e = readdir(dir))) {
+		int fd;
+
+		snprintf(path, sizeof(path), "/proc/%d/fd/%s", pid, e->d_name);
+		n = readlink(path, link, sizeof(link) - 1);
+		if (n <= 0)
+			continue;
+		link[n] = '\0';
+		if (strncmp(link, "/memfd:gpucollect", 17))
+			continue;
+		fd = fetch(pid, atoi(e->d_name));
+		if (fd >= 0 && channel__open(fd, &c->channel))
+			c->channel = NULL;
+		close(fd);
+	}
+	if (dir)
+		closedir(dir);
+	return c->channel;
+}
+
+static enum channel_state state_of(const struct open_channel *c)
+{
+	struct channel_status status;
+
+	channel__status(c->channel, &status);
+	return status.state;
 }
 
 static void print_counters(const struct open_channel *c)
@@ -253,6 +291,81 @@ static void print_counters(const struct open_channel *c)
 		if (sum.results[i])
 			fprintf(out, "count %d results[%d] %llu\n", c->id, i,
 				(unsigned long long)sum.results[i]);
+}
+
+static void say_ready(const struct open_channel *c)
+{
+	struct channel_status status;
+
+	channel__status(c->channel, &status);
+	printf("ready %d %d\n", status.state, status.reason);
+	fflush(stdout);
+}
+
+static bool input_has_ended(void)
+{
+	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
+	char byte;
+
+	return poll(&p, 1, (int)look_ms) > 0 && read(STDIN_FILENO, &byte, 1) <= 0;
+}
+
+static void end_session(struct open_channel *c)
+{
+	long deadline = now_ms() + 20000;
+
+	channel__stop(c->channel);
+	die_if("stopped");
+	while (state_of(c) != CHANNEL_PASSIVE && state_of(c) != CHANNEL_REFUSED &&
+	       !kill(of_process, 0) && now_ms() < deadline) {
+		serve(c);
+		usleep(1000);
+	}
+	die_if("passive");
+	serve(c);
+	die_if("read");
+}
+
+static int record(void)
+{
+	struct open_channel *c = &channels[nr_channels];
+	pid_t holder = 0;
+	bool said = false;
+
+	if (!open_of(of_process, c))
+		return 2;
+	nr_channels++;
+	c->opened = now_ms();
+	die_if("opened");
+	if (channel__claim(c->channel, &holder)) {
+		printf("busy %d\n", (int)holder);
+		return 3;
+	}
+	die_if("claimed");
+	if (site >= 0)
+		channel__set_site(c->channel, (enum channel_site)site);
+	channel__set_confined(c->channel, confined);
+	channel__heartbeat(c->channel);
+	die_if("beaten");
+	while (!input_has_ended() && !kill(of_process, 0)) {
+		serve(c);
+		if (!said && state_of(c) != CHANNEL_STARTING) {
+			say_ready(c);
+			said = true;
+		}
+	}
+	end_session(c);
+	print_counters(c);
+	channel__release(c->channel);
+	channel__close(c->channel);
+	fclose(out);
+	return 0;
+}
+
+static void serve_all(void)
+{
+	for (int i = 0; i < nr_channels; i++)
+		serve(&channels[i]);
 }
 
 static bool all_passive(void)
@@ -310,8 +423,9 @@ int main(int argc, char **argv)
 	int o;
 
 	out = stdout;
-	while ((o = getopt(argc, argv, "+l:o:s:S:m:k:t:L:cnwq")) != -1) {
+	while ((o = getopt(argc, argv, "+l:o:s:S:m:k:t:L:p:cnwq")) != -1) {
 		switch (o) {
+		case 'p': of_process = atoi(optarg); break;
 		case 'l': library = optarg; break;
 		case 'o': out = fopen(optarg, "we"); break;
 		case 's': site = atoi(optarg); break;
@@ -327,6 +441,8 @@ int main(int argc, char **argv)
 		default: return 64;
 		}
 	}
+	if (out && of_process)
+		return record();
 	if (!out || !library || !argv[optind])
 		return 64;
 	return run(argv + optind);
