@@ -63,28 +63,33 @@ static CUresult ask(enum handle_kind kind, uint64_t function, const char **name)
 
 /*
  * A handle may be of either kind, and asking for the wrong one leaves a line in the driver's error
- * log, which the program may read: so the kind that it was last, or was made as, comes first.
+ * log, which the program may read: so the kind that it was last, or was made as, comes first. Of one
+ * that was made before we came, that of the last such one: most programs have only one kind.
  */
 static enum channel_name_status resolve(struct name_entry *e, uint64_t function,
 					const char **name, size_t *len)
 {
-	enum handle_kind first = load_relaxed(&e->kind), second;
+	enum handle_kind first = load_relaxed(&e->kind), second, kind;
+	bool guessed = first == HANDLE_UNKNOWN;
 
-	if (first == HANDLE_UNKNOWN)
-		first = HANDLE_KERNEL;
+	if (guessed)
+		first = load_relaxed(&table()->guess) == HANDLE_FUNCTION ? HANDLE_FUNCTION :
+									   HANDLE_KERNEL;
+	kind = first;
 	second = first == HANDLE_KERNEL ? HANDLE_FUNCTION : HANDLE_KERNEL;
 	*name = NULL;
 	*len = 0;
-	if (!ask(first, function, name)) {
-		store_relaxed(&e->kind, (uint32_t)first);
-	} else {
+	if (ask(first, function, name)) {
 		*name = NULL;
 		if (ask(second, function, name)) {
 			*name = NULL;
 			return NAME_ERROR;
 		}
-		store_relaxed(&e->kind, (uint32_t)second);
+		kind = second;
 	}
+	store_relaxed(&e->kind, (uint32_t)kind);
+	if (guessed)
+		store_relaxed(&table()->guess, (uint32_t)kind);
 	if (!*name)
 		return NAME_NULL;
 	*len = strnlen(*name, CHANNEL_MAX_NAME + 1);

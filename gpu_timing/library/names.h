@@ -33,6 +33,7 @@ struct name_table {
 	uint32_t epoch;		/* from 1; raised when anything is unloaded */
 	uint32_t generation;	/* of the last NAME */
 	uint32_t first;		/* of this session: what was told before is told again */
+	uint32_t guess;		/* enum handle_kind of the last one of which it wasn't known */
 	struct name_entry entries[MAX_NAMES];
 };
 

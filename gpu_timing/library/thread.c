@@ -146,6 +146,8 @@ void thread__leave(void)
 	if (!thread__is_ours(&lib.memory->threads, t))
 		return;
 	store_relaxed(&t->counters->in_use, 0u);
+	/* The next one gets the same, whose pages are there. */
+	store_relaxed(&lib.memory->threads.hint, (uint32_t)(t - lib.memory->threads.threads));
 	store_release(&t->tid, 0u);
 	__atomic_add_fetch(&lib.memory->threads.free, 1, __ATOMIC_RELAXED);
 }

@@ -8,6 +8,7 @@
  *	timing_collector -p PID -o FILE [options]	a process that has the library: one session,
  *			until standard input ends. Says "ready STATE REASON" when the session has begun
  *			or can't, "busy PID" (status 3) where another collector is at work
+ *	-f		with -p: passes over a segment that another collector holds (inherited by fork)
  *	-s N	site (enum channel_site) for new channels	-c	say that the target is confined
  *	-S MS	stop each channel after so long			-m MS	fall mute (no heartbeat, no poll)
  *	-k WHEN	kill itself: at start, found, first (result), or after that many results; with -p
@@ -53,7 +54,7 @@ static FILE *out;
 static const char *library, *kill_when, *pid_file;
 static long stop_ms = -1, mute_ms = -1, look_ms = 2, results;
 static int site = -1;
-static bool confined, never, wait_passive, quiet;
+static bool confined, never, wait_passive, quiet, pass_over;
 static int of_process;
 
 static long now_ms(void)
@@ -231,6 +232,7 @@ static void serve(struct open_channel *c)
 static bool open_of(int pid, struct open_channel *c)
 {
 	char path[300], link[64];
+	pid_t holder = 0;
 	struct dirent *e;
 	ssize_t n;
 	DIR *dir;
@@ -251,6 +253,10 @@ static bool open_of(int pid, struct open_channel *c)
 		if (fd >= 0 && channel__open(fd, &c->channel))
 			c->channel = NULL;
 		close(fd);
+		if (c->channel && pass_over && channel__claim(c->channel, &holder)) {
+			channel__close(c->channel);
+			c->channel = NULL;
+		}
 	}
 	if (dir)
 		closedir(dir);
@@ -423,9 +429,10 @@ int main(int argc, char **argv)
 	int o;
 
 	out = stdout;
-	while ((o = getopt(argc, argv, "+l:o:s:S:m:k:t:L:p:cnwq")) != -1) {
+	while ((o = getopt(argc, argv, "+l:o:s:S:m:k:t:L:p:cfnwq")) != -1) {
 		switch (o) {
 		case 'p': of_process = atoi(optarg); break;
+		case 'f': pass_over = true; break;
 		case 'l': library = optarg; break;
 		case 'o': out = fopen(optarg, "we"); break;
 		case 's': site = atoi(optarg); break;

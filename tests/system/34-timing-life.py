@@ -17,7 +17,7 @@ import threading
 import time
 
 import timing
-from timing import PASSIVE, REASON_STOPPED, RUNNING, Run, case, program
+from timing import PASSIVE, REASON_STOPPED, RUNNING, Run, case, program, wait_for
 
 checks = timing.Checks()
 timing.collector()
@@ -90,18 +90,6 @@ class Target:
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))
-
-
-def wait_for(what, seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        try:
-            if what():
-                return True
-        except (OSError, ValueError, AttributeError):
-            pass
-        time.sleep(0.05)
-    return False
 
 
 serial = itertools.count()

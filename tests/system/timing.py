@@ -5,6 +5,7 @@ import collections
 import os
 import subprocess
 import sys
+import time
 
 TOP = os.environ.get("TOP", os.getcwd())
 B = os.path.abspath(os.environ.get("B", "build"))
@@ -206,6 +207,18 @@ def stats(path):
             _, name, count = line.split()
             sums[name] += int(count)
     return sums
+
+
+def wait_for(what, seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if what():
+                return True
+        except (OSError, ValueError, AttributeError):
+            pass
+        time.sleep(0.05)
+    return False
 
 
 def program(name, *args):

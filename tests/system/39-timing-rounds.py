@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Two hundred times in and out under load: exact counts, nothing left behind, and the program sees what
+its twin sees to whom nobody has attached.
+
+timeout: 300
+"""
+import os
+import sys
+import time
+
+import timing
+from attaching import Program, Session, account, twin
+from timing import NONE, TMP, wait_for
+
+checks = timing.Checks()
+
+
+def quiet(target, threads):
+    """When the library's thread has gone."""
+    checks(wait_for(lambda: target.flat()[3] == threads + 1, 10), "threads", target.flat())
+    return target.flat()
+
+
+def rounds(kind, nr, threads, **variables):
+    """Under load: exact counts where the program rests at the borders, bounds where it doesn't."""
+    where = f"rounds {kind}"
+    stats = os.path.join(TMP, "rounds.stats")
+    target = Program("-p", 300, kind=kind, STANDIN_STATS=stats, STANDIN_CRASH=1, **variables)
+    target.ask("start", threads)
+    first = None
+    for i in range(1, nr + 1):
+        resting = i % 4 == 0
+        at = f"{where} {i}"
+        if not resting:
+            target.ask("run")
+        checks.equal(target.attach()[:3], (0, 5, True), at, "attach")
+        session = Session(target.pid)
+        if not session.armed(checks, at):
+            break
+        if resting:
+            before = target.number("pause")
+            made = target.number("burst", 250) - before
+        else:
+            time.sleep(0.02)
+        channel = session.end()
+        account(checks, channel, i, at, threads if not resting else 0)
+        if resting:
+            checks.equal(channel.count("launched"), made, at, "launches")
+            checks.equal(channel.by_cause()[NONE], made, at, "times")
+        else:
+            checks(channel.count("launched") > 0, at, "launches")
+            target.number("pause")
+        if i == 8:
+            first = quiet(target, threads)
+    last = quiet(target, threads)
+    print(where, "flat", first, last, flush=True)
+    checks(last[0] <= first[0] + 200, where, "anonymous memory", first, last)
+    checks(last[1] <= first[1] + 64, where, "shared memory", first, last)
+    checks.equal(last[2:], first[2:], where, "descriptors, threads, mappings")
+    most = target.number("pause")
+    target.ask("upto", most)
+    hashes = target.ask("hash")
+    target.quit(checks, where)
+    counted = timing.stats(stats)
+    os.remove(stats)
+    checks.equal(counted["launches"], threads * most, where, "launches that the device saw")
+    checks.equal(counted["stale"], 0, where, "uses of what is gone")
+    # of which kind the first handle is can't be known: every thread may ask the wrong way, once
+    checks(counted["logged"] <= threads, where, "errors in the driver's log", counted["logged"])
+    checks.equal(hashes, twin(checks, threads, most, kind=kind, **variables), where, "what the program sees")
+    # pairs of events: what is under way in a stream, not what was ever launched
+    checks(counted["events_made"] <= 2 * threads * (100 + 16) + 2 * threads, where, "events",
+           counted["events_made"])
+
+
+rounds("simcuda", 200, 4)
+rounds("simcuda-relro", 24, 3)
+rounds("simcuda-old", 8, 2)
+sys.exit(checks.status())
