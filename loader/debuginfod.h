@@ -19,7 +19,10 @@
 
 struct debuginfod;
 
-/* `caller` must outlive it. 0; -EOPNOTSUPP with *why (to be freed): not installed, or no server named; other negative errno. */
+/*
+ * `caller` must outlive it. 0; -EOPNOTSUPP with *why (to be freed): not installed, or no server named;
+ * other negative errno.
+ */
 int debuginfod__new(const struct caller *caller, const struct variables *variables,
 		    struct debuginfod **out, char **why);
 void debuginfod__free(struct debuginfod *d);	/* NULL is fine */

@@ -117,7 +117,8 @@ static void put_jit(void)
 	static const uint32_t head[] = { 0x4a695444, 1, 40, 62, 0, 1, 5, 0, 0, 0 };
 	static const uint32_t load[] = { 0, 16 + 40 + 4 + 4, 9, 0, 1, 1, 0x1000, 0, 0x1000, 0, 4, 0, 1, 0,
 					 0x00656e6f, 0xcccccccc };
-	static const uint32_t move[] = { 1, 16 + 48, 10, 0, 1, 1, 0x2000, 0, 0x1000, 0, 0x2000, 0, 4, 0, 1, 0 };
+	static const uint32_t move[] = { 1, 16 + 48, 10, 0, 1, 1, 0x2000, 0, 0x1000, 0, 0x2000, 0, 4, 0,
+					 1, 0 };
 	static char dump[sizeof(head) + sizeof(load) + sizeof(move)];
 
 	mempcpy(mempcpy(mempcpy(dump, head, sizeof(head)), load, sizeof(load)), move, sizeof(move));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Makes code at run time, tells its names and runs it, half a second of CPU time each function.
- * usage: cpu_jit perf [DIR]	jit_one and jit_two, told in DIR/perf-PID.map (default /tmp), removed at the end
+ * usage: cpu_jit perf [DIR]	jit_one, jit_two, told in DIR/perf-PID.map (/tmp), removed at the end
  *        cpu_jit late		the same, told only when both have run
  *        cpu_jit foreign	the map belongs to somebody else (as root)
  *        cpu_jit fork		a child runs what the parent has made and told
- *        cpu_jit exec		runs jit_one, then itself again, which runs jit_two at its own addresses
- *        cpu_jit dump DIR	told in DIR/jit-PID.dump: jit_one runs, moves, runs; jit_two takes its old place
+ *        cpu_jit exec		runs jit_one, then itself anew, which runs jit_two elsewhere
+ *        cpu_jit dump DIR	told in DIR/jit-PID.dump: jit_one runs, moves, runs; jit_two takes its
+ *				old place and runs twice
  */
 #include <fcntl.h>
 #include <stdint.h>

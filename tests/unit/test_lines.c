@@ -372,7 +372,8 @@ START_TEST(damaged)
 		}
 		for (int i = 0; i < 200; i++) {	/* behind the code, mostly */
 			byte = (unsigned char)rand();
-			ck_assert_int_eq(pwrite(fd, &byte, 1, st.st_size / 4 + rand() % (st.st_size * 3 / 4)), 1);
+			ck_assert_int_eq(pwrite(fd, &byte, 1, st.st_size / 4 +
+						rand() % (st.st_size * 3 / 4)), 1);
 		}
 		l = lines__new(p, fd);
 		for (unsigned long at = 0; at < 64; at++)
