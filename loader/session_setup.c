@@ -27,8 +27,8 @@
 #define MIN_FILES 64
 
 /*
- * The library goes to all targets that somebody named. If something stands in its way to a command a
- * capture of GPU time is refused before anything runs, any other counts launches by probes.
+ * The library goes to all targets that somebody named. What a command's environment certainly forbids is
+ * refused before anything runs, if GPU time is wanted; what is only likely is said.
  */
 static int decide_inject(struct session *s, char **why)
 {
