@@ -182,7 +182,7 @@ static uint32_t unwind_raw(struct collect *c, const struct rec_raw *rec, struct 
 
 	c->counters.raw++;
 	FAULT_POINT("stack-copy");
-	if (!p->nr_mappings)
+	if (!p->nr_mappings || p->doubtful)
 		refresh(c, p);
 	if (!p->nr_mappings)		/* it was gone before its mappings could be read */
 		return add_stack(c, &no_stack, 1, p, rec->head.time);

@@ -47,6 +47,7 @@ static int add_ring(const struct facts_input *in, struct profile *p, uint64_t re
 		{ PROFILE_LOST_OTHER, "processes not followed, too many", n[LOST_PROCS_FULL] },
 		{ PROFILE_LOST_OTHER, "launch arguments unreadable", n[LOST_ARGS] },
 		{ PROFILE_LOST_OTHER, "mapping events lost", in->mappings_lost },
+		{ PROFILE_INFO, "CPUs that came up, without samples for up to a second", in->cpus_came },
 		{ PROFILE_LOST_OTHER, "processes with too many mappings: some are left out",
 		  processes__limited(in->processes, LIMIT_OWN_MAPPINGS) },
 		{ PROFILE_LOST_OTHER, "files not opened, too few descriptors (ulimit -n)",

@@ -18,6 +18,7 @@ struct facts_input {
 	const struct processes *processes;
 	const struct files *files;
 	uint64_t mappings_lost;		/* records of new mappings that the kernel dropped */
+	uint64_t cpus_came;		/* CPUs that came up: without samples for up to a second */
 	uint64_t own_cpu_ns;		/* our CPU time while capturing */
 };
 

@@ -162,8 +162,14 @@ static void processes__announce(struct processes *ps, struct process *p)
 {
 	uint32_t flags = (p->target ? PROC_TARGET : 0) | (p->probed ? PROC_PROBED : 0);
 
-	if (slots__announce(ps->slots, p->tgid, flags, &p->slot))
+	int err = slots__announce(ps->slots, p->tgid, flags, p->listed, &p->slot);
+
+	if (err == -ENOENT)
+		processes__retire(ps, p);
+	else if (err)
 		processes__limit(ps, p, LIMIT_PROCESSES);
+	else
+		p->listed = true;
 }
 
 struct gather {
@@ -245,6 +251,8 @@ int processes__refresh(struct processes *ps, struct process *p)
 	if (p->exited)
 		return -ESRCH;
 	processes__announce(ps, p);
+	if (p->exited)
+		return -ESRCH;
 	if (p->slot != PROC_NO_SLOT)
 		execs = slots__execs(ps->slots, p->slot);
 	p->read_at = clock__now_ns();
@@ -255,6 +263,7 @@ int processes__refresh(struct processes *ps, struct process *p)
 		return err;
 	}
 	p->execs = execs;
+	p->doubtful = false;
 	processes__take(ps, p, &g);
 	return 0;
 }
@@ -307,6 +316,7 @@ void processes__forked(struct processes *ps, pid_t parent, pid_t child, const ch
 	p = processes__add(ps, child, true);
 	if (!p)
 		return;
+	p->listed = true;
 	set_comm(p, comm);
 	if (!from || !from->nr_mappings)
 		return;
@@ -334,6 +344,7 @@ void processes__execed(struct processes *ps, pid_t tgid, const char *comm, bool 
 	if (!p)
 		return;
 	set_comm(p, comm);
+	p->listed = true;
 	p->slot = slot;
 	if (slot != PROC_NO_SLOT)
 		slots__renew(ps->slots, slot);
@@ -349,6 +360,28 @@ void processes__exited(struct processes *ps, pid_t tgid)
 	processes__retire(ps, p);
 }
 
+void processes__doubt(struct processes *ps)
+{
+	uint32_t i;
+
+	for (i = 0; i < ps->nr; i++) {
+		struct process *p = ps->process[i];
+
+		if (p->exited)
+			continue;
+		p->doubtful = true;
+		slots__doubt(ps->slots, p->slot);
+	}
+}
+
+/* The number may be in use again: what the BPF side knows is of this process. */
+static bool has_ended(const struct processes *ps, const struct process *p)
+{
+	if (p->listed && p->slot != PROC_NO_SLOT && !slots__lives(ps->slots, p->tgid, p->slot))
+		return true;
+	return kill(p->tgid, 0) && errno == ESRCH;
+}
+
 void processes__sweep(struct processes *ps)
 {
 	uint32_t i;
@@ -360,7 +393,12 @@ void processes__sweep(struct processes *ps)
 			continue;
 		if (p->fruitless < PROCESSES_FRUITLESS)
 			p->fruitless = 0;
-		if (kill(p->tgid, 0) && errno == ESRCH)
-			processes__exited(ps, p->tgid);
+		/* Its last records may have been made a moment ago. */
+		if (!has_ended(ps, p))
+			p->missed = false;
+		else if (p->missed)
+			processes__retire(ps, p);
+		else
+			p->missed = true;
 	}
 }

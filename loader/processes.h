@@ -32,6 +32,9 @@ struct process {
 	bool ours;		/* our own child before it executes the command: not reported */
 	bool probed;		/* its launches are counted at the driver, not by the library */
 	bool published;		/* the BPF side has these mappings */
+	bool listed;		/* the BPF side knows the process */
+	bool missed;		/* at the last look for those that have ended */
+	bool doubtful;		/* may have mappings that nobody told of */
 	uint8_t fruitless;	/* looks for unknown code that found nothing new; PROCESSES_FRUITLESS: many */
 	uint8_t limits;		/* bit set of enum processes_limit */
 };
@@ -77,14 +80,19 @@ void processes__forked(struct processes *ps, pid_t parent, pid_t child, const ch
 void processes__execed(struct processes *ps, pid_t tgid, const char *comm, bool target);
 void processes__exited(struct processes *ps, pid_t tgid);
 
+/*
+ * Some change of mappings was not told: those of every process are to be read again before they are used.
+ */
+void processes__doubt(struct processes *ps);
+
 /* Number of targets that have not exited. */
 unsigned int processes__alive(const struct processes *ps);
 /* By index, 0 up to the count; pointers stay valid as long as `ps`. */
 uint32_t processes__count(const struct processes *ps);
 struct process *processes__at(const struct processes *ps, uint32_t index);
 /*
- * Forgives few fruitless looks, forgets those that ended without a record saying so; to be called
- * every second or so.
+ * Forgives few fruitless looks, forgets those that ended without a record saying so, though their number
+ * may be in use again; to be called every second or so.
  */
 void processes__sweep(struct processes *ps);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,6 +37,8 @@ struct sampling {
 	int nr;			/* highest CPU seen + 1 */
 	size_t page;
 	char *record;		/* one that wraps is put together here */
+	int uevents;		/* socket; -1: none */
+	unsigned int opened;	/* CPUs, by the last scan */
 };
 
 static int perf_event_open(struct perf_event_attr *attr, pid_t pid, int cpu)
@@ -209,6 +213,7 @@ static int sampling__scan(struct sampling *s, int *first_error)
 			cpu__close(s, c);
 		else if (!c->on && set[cpu]) {
 			err = cpu__open(s, cpu);
+			s->opened += !err;
 			if (err && !*first_error)
 				*first_error = err;
 		}
@@ -216,6 +221,54 @@ static int sampling__scan(struct sampling *s, int *first_error)
 	}
 	free(set);
 	return opened;
+}
+
+int sampling__parse_uevent(const char *text, size_t len)
+{
+	static const char head[] = "offline@/devices/system/cpu/cpu";
+	char *end;
+	long cpu;
+
+	if (!len || text[len - 1] || strncmp(text, head, sizeof(head) - 1))
+		return -1;
+	text += sizeof(head) - 1;
+	cpu = strtol(text, &end, 10);
+	return end == text || *end || cpu < 0 || cpu >= MAX_CPUS ? -1 : (int)cpu;
+}
+
+/* Where there are no such messages a CPU that is back within a second is lost to us. */
+static int open_uevents(void)
+{
+	struct sockaddr_nl from = { .nl_family = AF_NETLINK, .nl_groups = 1 /* the kernel's */ };
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);
+
+	if (fd >= 0 && bind(fd, (struct sockaddr *)&from, sizeof(from))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* An event on a CPU that went off is dead for ever, also when the CPU is back. */
+static void sampling__close_dead(struct sampling *s)
+{
+	struct sockaddr_nl from;
+	socklen_t size = sizeof(from);
+	char text[4096];
+	ssize_t n;
+	int cpu;
+
+	while (s->uevents >= 0) {
+		n = recvfrom(s->uevents, text, sizeof(text), 0, (struct sockaddr *)&from, &size);
+		if (n < 0 && errno == ENOBUFS)
+			for (cpu = 0; cpu < s->nr; cpu++)	/* it might have been any */
+				cpu__close(s, &s->cpu[cpu]);
+		else if (n < 0)
+			return;
+		cpu = n > 0 && !from.nl_pid ? sampling__parse_uevent(text, (size_t)n) : -1;
+		if (cpu >= 0 && cpu < s->nr)
+			cpu__close(s, &s->cpu[cpu]);
+	}
 }
 
 int sampling__new(const struct sampling_config *config, struct sampling **out, char **why)
@@ -227,6 +280,7 @@ int sampling__new(const struct sampling_config *config, struct sampling **out, c
 	if (!s)
 		return -ENOMEM;
 	s->config = *config;
+	s->uevents = -1;
 	s->page = (size_t)sysconf(_SC_PAGESIZE);
 	s->record = malloc(UINT16_MAX + 1);
 	s->cpu = calloc(MAX_CPUS, sizeof(*s->cpu));
@@ -236,6 +290,7 @@ int sampling__new(const struct sampling_config *config, struct sampling **out, c
 	}
 	for (cpu = 0; cpu < MAX_CPUS; cpu++)
 		s->cpu[cpu].clock_fd = s->cpu[cpu].mapped_fd = -1;
+	s->uevents = open_uevents();
 	opened = sampling__scan(s, &err);
 	FAULT_POINT("sampling-set-up");
 	if (opened > 0) {
@@ -261,18 +316,23 @@ void sampling__free(struct sampling *s)
 		return;
 	for (cpu = 0; s->cpu && cpu < s->nr; cpu++)
 		cpu__close(s, &s->cpu[cpu]);
+	if (s->uevents >= 0)
+		close(s->uevents);
 	free(s->cpu);
 	free(s->record);
 	free(s);
 }
 
-void sampling__rescan(struct sampling *s)
+unsigned int sampling__rescan(struct sampling *s)
 {
 	int err = 0;
 
+	s->opened = 0;
+	sampling__close_dead(s);
 	sampling__scan(s, &err);
 	if (err)
 		log_debug("a CPU that came up can't be sampled: %s", strerror(-err));
+	return s->opened;
 }
 
 /* The part of PERF_RECORD_MMAP2 behind its header, perf_event_open(2); the path follows. */

@@ -6,6 +6,7 @@
 #ifndef LOADER_SAMPLING_H
 #define LOADER_SAMPLING_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -28,9 +29,15 @@ void sampling__free(struct sampling *s);	/* NULL is fine */
 /* Reads the records that are there. Returns how many records the kernel had to drop. */
 uint64_t sampling__read(struct sampling *s, sampling_mapped fn, void *ctx);
 
-/* Opens events on CPUs that came up, closes those of CPUs that went. To be called every second. */
-void sampling__rescan(struct sampling *s);
+/*
+ * Opens events on CPUs that came up, closes those of CPUs that went; also where a CPU did both since the
+ * last time. To be called every second. Number of CPUs that came up: they have not been watched for up
+ * to a second.
+ */
+unsigned int sampling__rescan(struct sampling *s);
 
+/* Pure: the CPU that a message of the kernel's (kobject_uevent) says went off; -1: none. */
+int sampling__parse_uevent(const char *text, size_t len);
 /* Pure: "0-3,8" to a set of CPUs, set[cpu] != 0; the highest number + 1, or -EINVAL. */
 int sampling__parse_cpus(const char *text, uint8_t *set, int room);
 

@@ -58,6 +58,28 @@ void session__on_signal(struct session *s)
 	s->stop = true;
 }
 
+void session__read_mappings(struct session *s)
+{
+	uint64_t lost = sampling__read(s->sampling, session__on_mapping, s);
+
+	s->mappings_lost += lost;
+	s->mappings_missed |= lost > 0;
+}
+
+static void on_second(struct session *s)
+{
+	unsigned int came = sampling__rescan(s->sampling);
+
+	s->cpus_came += came;
+	/* Not more often: a flood of mappings must not make us read all there are over and over. */
+	if (came || s->mappings_missed)
+		processes__doubt(s->processes);
+	s->mappings_missed = false;
+	processes__sweep(s->processes);
+	session__look_for_targets(s);
+	progress__show(s->options, s->collect, s->probes, clock__now_ns() - s->started);
+}
+
 static void on_tick(struct session *s)
 {
 	uint64_t n;
@@ -66,17 +88,13 @@ static void on_tick(struct session *s)
 		return;
 	FAULT_POINT("tick");
 	/* Its events wake us only when half of its ring is full. */
-	s->mappings_lost += sampling__read(s->sampling, session__on_mapping, s);
+	session__read_mappings(s);
 	if (s->launches)
 		launches__poll(s->launches);
 	if (s->attach)
 		attach__step(s->attach);
-	if (++s->ticks % TICKS_PER_SECOND)
-		return;
-	sampling__rescan(s->sampling);
-	processes__sweep(s->processes);
-	session__look_for_targets(s);
-	progress__show(s->options, s->collect, s->probes, clock__now_ns() - s->started);
+	if (++s->ticks % TICKS_PER_SECOND == 0)
+		on_second(s);
 }
 
 static void on_event(struct session *s, uint64_t what)
@@ -85,7 +103,7 @@ static void on_event(struct session *s, uint64_t what)
 	case EVENT_RING:
 		break;		/* read after every wait */
 	case EVENT_MAPPED:
-		s->mappings_lost += sampling__read(s->sampling, session__on_mapping, s);
+		session__read_mappings(s);
 		break;
 	case EVENT_SIGNAL:
 		session__on_signal(s);

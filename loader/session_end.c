@@ -38,7 +38,7 @@ void session__drain(struct session *s)
 	const struct timespec pause = { .tv_nsec = 1000000 };
 	int ms = STOP_MS;
 
-	s->mappings_lost += sampling__read(s->sampling, session__on_mapping, s);
+	session__read_mappings(s);
 	collect__refresh(s->collect);
 	FAULT_POINT("stopping");
 	attach__free(s->attach);
@@ -130,6 +130,7 @@ static int build_profile(struct session *s, struct symbols *symbols, struct prof
 		.processes = s->processes,
 		.files = s->files,
 		.mappings_lost = s->mappings_lost,
+		.cpus_came = s->cpus_came,
 		.own_cpu_ns = (s->stopped ? s->cpu_stopped : clock__ns(CLOCK_PROCESS_CPUTIME_ID)) -
 			      s->cpu_started,
 	};

@@ -139,6 +139,7 @@ static int setup_store(struct session *s)
 {
 	const struct probes_maps *maps = probes__maps(s->probes);
 	struct processes_maps shared = {
+		.all = s->options->all,
 		.procs_fd = maps->procs_fd,
 		.slots = maps->slots,
 		.mappings = maps->mappings,

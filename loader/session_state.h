@@ -54,6 +54,8 @@ struct session {
 	uint64_t started, stopped;	/* CLOCK_MONOTONIC, ns; stopped 0: still running */
 	uint64_t cpu_started, cpu_stopped;	/* the same in our CPU time */
 	uint64_t mappings_lost;
+	uint64_t cpus_came;	/* CPUs that came up, and were not watched for up to a second */
+	bool mappings_missed;	/* since the last second: some process may have others than we know */
 	bool stop;		/* the capture is over */
 	bool ended_early;	/* all targets ended before the time given */
 	bool write_now;		/* SIGUSR1: write what there is and go on */
@@ -73,6 +75,7 @@ void session__on_signal(struct session *s);
 
 /* session_targets.c: callbacks of the parts; ctx is the session. */
 void session__on_mapping(void *ctx, pid_t tgid, const char *path);
+void session__read_mappings(struct session *s);
 void session__on_process_mapped(void *ctx, struct process *p);
 void session__on_armed(void *ctx, struct process *p);
 void session__on_taken(void *ctx, struct process *p, pid_t holder);

@@ -41,7 +41,7 @@ void slots__free(struct slots *s)
 	free(s);
 }
 
-int slots__announce(struct slots *s, pid_t tgid, uint32_t flags, uint32_t *slot)
+int slots__announce(struct slots *s, pid_t tgid, uint32_t flags, bool listed, uint32_t *slot)
 {
 	struct proc proc = { .flags = flags };
 	__u32 key = (__u32)tgid;
@@ -57,7 +57,19 @@ int slots__announce(struct slots *s, pid_t tgid, uint32_t flags, uint32_t *slot)
 		new->tgid = key;
 	}
 	proc.slot = *slot;
-	return bpf_map_update_elem(s->maps.procs_fd, &key, &proc, BPF_ANY);
+	if (!bpf_map_update_elem(s->maps.procs_fd, &key, &proc,
+				 listed && !s->maps.all ? BPF_EXIST : BPF_ANY))
+		return 0;
+	return -errno;
+}
+
+/* The programs remove what ends, and add what is new without a slot. */
+bool slots__lives(const struct slots *s, pid_t tgid, uint32_t slot)
+{
+	__u32 key = (__u32)tgid;
+	struct proc proc;
+
+	return !bpf_map_lookup_elem(s->maps.procs_fd, &key, &proc) && proc.slot == slot;
 }
 
 void slots__forget(struct slots *s, pid_t tgid)
@@ -118,16 +130,23 @@ void slots__hold(struct slots *s, uint32_t slot, uint32_t execs)
 	__atomic_store_n(&s->maps.slots[slot].read_seq, execs, __ATOMIC_RELEASE);
 }
 
+void slots__doubt(struct slots *s, uint32_t slot)
+{
+	struct proc_slot *p = &s->maps.slots[slot];
+
+	if (slot != PROC_NO_SLOT)
+		__atomic_store_n(&p->read_seq, p->map_seq - 1, __ATOMIC_RELEASE);
+}
+
 void slots__drop(struct slots *s, uint32_t slot)
 {
-	struct proc_slot *p;
+	struct proc_slot *p = &s->maps.slots[slot];
 	uint64_t range;
 
 	if (slot == PROC_NO_SLOT)
 		return;
-	p = &s->maps.slots[slot];
 	range = p->mappings;
-	__atomic_store_n(&p->read_seq, p->map_seq - 1, __ATOMIC_RELEASE);
+	slots__doubt(s, slot);
 	__atomic_store_n(&p->mappings, 0, __ATOMIC_RELEASE);
 	put_range(s, range);
 }

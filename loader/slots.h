@@ -17,6 +17,7 @@ struct slots;
 
 /* What is mmap'ed of the BPF side, and the descriptor of map procs. */
 struct processes_maps {
+	bool all;		/* every process is recorded, whether map procs has it or not */
 	int procs_fd;
 	struct proc_slot *slots;	/* GPUCOLLECT_MAX_PROCS */
 	struct mapping *mappings;	/* GPUCOLLECT_MAX_MAPPINGS */
@@ -27,10 +28,13 @@ void slots__free(struct slots *s);	/* NULL is fine */
 
 /*
  * Makes a process known, or its new flags (PROC_*); *slot is given out where it is PROC_NO_SLOT.
- * Until a list is published all its stacks come as copies. 0, -ENOSPC (all slots are in use) or what
- * bpf(2) gave.
+ * Until a list is published all its stacks come as copies. With `listed` it is known already; unless all
+ * processes are recorded it must be, else it has ended, and its number may be another's: -ENOENT.
+ * 0, -ENOSPC (all slots are in use) or what bpf(2) gave.
  */
-int slots__announce(struct slots *s, pid_t tgid, uint32_t flags, uint32_t *slot);
+int slots__announce(struct slots *s, pid_t tgid, uint32_t flags, bool listed, uint32_t *slot);
+/* False: the process that was announced with that slot has ended. */
+bool slots__lives(const struct slots *s, pid_t tgid, uint32_t slot);
 /* The process has ended. */
 void slots__forget(struct slots *s, pid_t tgid);
 /* The slot may be given to another process. PROC_NO_SLOT is fine. */
@@ -47,6 +51,8 @@ uint32_t slots__execs(const struct slots *s, uint32_t slot);
 bool slots__publish(struct slots *s, uint32_t slot, const struct mapping *list, uint32_t nr);
 /* The published list holds as long as slots__execs gives `execs`. */
 void slots__hold(struct slots *s, uint32_t slot, uint32_t execs);
+/* All stacks come as copies until slots__hold is called again. PROC_NO_SLOT is fine. */
+void slots__doubt(struct slots *s, uint32_t slot);
 /* Takes the list back: all stacks come as copies from now on. PROC_NO_SLOT is fine. */
 void slots__drop(struct slots *s, uint32_t slot);
 /* How many stacks with code in no known mapping are to come as copies. */

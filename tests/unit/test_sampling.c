@@ -62,4 +62,22 @@ START_TEST(what_is_none)
 }
 END_TEST
 
-UNIT_MAIN("sampling", lists_of_the_kernel, what_is_none)
+#define UEVENT(text) sampling__parse_uevent(text, sizeof(text))
+
+START_TEST(a_cpu_that_went)
+{
+	ck_assert_int_eq(UEVENT("offline@/devices/system/cpu/cpu1\0ACTION=offline\0SUBSYSTEM=cpu"), 1);
+	ck_assert_int_eq(UEVENT("offline@/devices/system/cpu/cpu127"), 127);
+	ck_assert_int_eq(UEVENT("online@/devices/system/cpu/cpu1"), -1);
+	ck_assert_int_eq(UEVENT("offline@/devices/system/memory/memory7"), -1);
+	ck_assert_int_eq(UEVENT("offline@/devices/system/cpu/cpu"), -1);
+	ck_assert_int_eq(UEVENT("offline@/devices/system/cpu/cpu1/x"), -1);
+	ck_assert_int_eq(UEVENT("offline@/devices/system/cpu/cpu-1"), -1);
+	ck_assert_int_eq(UEVENT("offline@/devices/system/cpu/cpu99999"), -1);
+	ck_assert_int_eq(UEVENT("offline@/devices/system/cpu/cpu99999999999999999999"), -1);
+	ck_assert_int_eq(sampling__parse_uevent("offline@/devices/system/cpu/cpu12", 32), -1);	/* cut */
+	ck_assert_int_eq(sampling__parse_uevent("", 0), -1);
+}
+END_TEST
+
+UNIT_MAIN("sampling", lists_of_the_kernel, what_is_none, a_cpu_that_went)
