@@ -185,6 +185,7 @@ static void get_to_know(struct jit *j, struct maker *m)
 	m->known = read_status(m);
 	m->root = roots__of(files__roots(j->files), m->tgid);
 	m->started = read_start(m->tgid);
+	free(m->tmpdir);	/* it is tried again until the rest is known */
 	environment__get(m->tgid, "TMPDIR", &m->tmpdir);
 	if (m->tmpdir && (m->tmpdir[0] != '/' || !strcmp(m->tmpdir, "/tmp"))) {
 		free(m->tmpdir);

@@ -37,6 +37,12 @@ asan:
 		LSAN_OPTIONS=suppressions=$(CURDIR)/tests/lsan.supp:print_suppressions=0 B=build-asan \
 		tests/run.sh $(or $(T),unit/)
 
+# What names cost: build/bench/names [-l] WORDS FILE…
+$(B)/bench/names: tests/bench/names.c $(patsubst %.c,$(B)/obj/%.o,$(wildcard symbols/*.c loader/base/*.c))
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -o $@ $^ $(LIBS)
+
 bench: all $(CHECK_BUILDS)
 	$(Q)B=$(B) tests/bench/run.sh
 
