@@ -19,7 +19,7 @@ check:
 # Its own folder; what is the same in both is compiled twice, so that neither build is half of each.
 faults:
 	$(Q)$(MAKE) --no-print-directory B=$(B)-faults \
-		EXTRA_CFLAGS='$(EXTRA_CFLAGS) -DGPUCOLLECT_FAULTS' all
+		EXTRA_CFLAGS='$(EXTRA_CFLAGS) -DGPUCOLLECT_FAULTS' all $(B)-faults/programs/trace_tool
 
 check-unit: all unit-tests
 	$(Q)B=$(B) tests/run.sh $(or $(T),static/ unit/)

@@ -227,6 +227,13 @@ static bool is_over(void *ctx)
 	       (a->stage < ATTACH_CALLED && a->status != -EINPROGRESS);
 }
 
+static int call_result(const struct tracer *t)
+{
+	const struct channel_attach *a = &t->now.attach;
+
+	return a->stage == ATTACH_DONE && !a->status ? 0 : -EREMOTEIO;
+}
+
 static int call(struct remote *r, void *ctx)
 {
 	struct tracer *t = ctx;
@@ -251,6 +258,10 @@ static int call(struct remote *r, void *ctx)
 	if (a->stage >= ATTACH_CALLED)
 		placing__give(&t->placing);
 	if (err && err != -EALREADY) {
+		if (is_over(t)) {
+			remote__leave(r, 0);
+			return call_result(t);
+		}
 		/* It is inside: whatever it holds there, it has to finish first. */
 		placing__give(&t->placing);
 		remote__leave(r, room + offsetof(struct channel_attach, cancelled));
@@ -259,7 +270,7 @@ static int call(struct remote *r, void *ctx)
 	if (!err && t->placing.page)
 		placing__undo(&t->placing, r);
 	remote__home(r);
-	return a->stage == ATTACH_DONE && !a->status ? 0 : -EREMOTEIO;
+	return call_result(t);
 }
 
 /* --- the whole ------------------------------------------------------------------------------ */

@@ -100,10 +100,28 @@ static int resume(struct remote *r, int how)
 	return ptrace(how, r->tid, NULL, (void *)(intptr_t)signal) ? gone(r) : 0;
 }
 
+/* Whether it waits for a processor: it will stop as soon as it gets one. */
+static bool is_runnable(const struct remote *r)
+{
+	char path[64], line[256], *after;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)r->pid, (int)r->tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, line, sizeof(line) - 1);
+	close(fd);
+	line[n < 0 ? 0 : n] = '\0';
+	after = strrchr(line, ')');
+	return after && !strncmp(after, ") R", 3);
+}
+
 /* Asks it to stop, and waits until it has. As wait_stop. */
 static int trap(struct remote *r, enum stop_kind *kind)
 {
-	uint64_t deadline = clock__now_ns() + STOP_NS;
+	uint64_t begin = clock__now_ns();
 	int err = 0;
 
 	while (!err && !r->trapped) {
@@ -112,8 +130,13 @@ static int trap(struct remote *r, enum stop_kind *kind)
 			return gone(r);
 		if (r->stopped)
 			err = resume(r, PTRACE_CONT);
-		if (!err)
-			err = wait_stop(r, deadline, kind);
+		while (!err) {
+			err = wait_stop(r, clock__now_ns() + STOP_NS, kind);
+			if (err != -ETIMEDOUT || !is_runnable(r) ||
+			    clock__now_ns() - begin > REMOTE_STEP_NS)
+				break;
+			err = 0;
+		}
 	}
 	return err;
 }

@@ -30,7 +30,7 @@ TRACE_C := $(patsubst tests/programs/%.c,$(B)/programs/%,$(filter-out %_lib.c %_
 $(TRACE_C): $(B)/programs/%: tests/programs/%.c
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 $(CPU_CFLAGS) -rdynamic -MMD -MP -MF $@.d -o $@ $< -lpthread
+	$(Q)$(CC) -std=gnu11 $(CPU_CFLAGS) -rdynamic -MMD -MP -MF $@.d -o $@ $< -lpthread -lutil
 $(B)/programs/libtrace.so: tests/programs/trace_lib.c
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
