@@ -5,8 +5,8 @@
 # /proc with other numbers is refused, and a thread's number stands for its process.
 set -u
 [ "$(id -u)" = 0 ] || { echo "needs root for namespaces"; exit 77; }
-unshare --pid --fork --mount-proc true 2>err || { echo "no PID namespaces here: $(cat err)"; exit 77; }
 cd "$TEST_TMP" || exit 1
+unshare --pid --fork --mount-proc true 2>err || { echo "no PID namespaces here: $(cat err)"; exit 77; }
 bad=0
 
 wrong() { echo "WRONG $*"; bad=1; }

@@ -5,8 +5,8 @@
 # without execution, where the driver would leave it out and say nothing.
 set -u
 [ "$(id -u)" = 0 ] || { echo "needs root for mount namespaces"; exit 77; }
-unshare -m true 2>err || { echo "no mount namespaces here: $(cat err)"; exit 77; }
 cd "$TEST_TMP" || exit 1
+unshare -m true 2>err || { echo "no mount namespaces here: $(cat err)"; exit 77; }
 chmod 0755 .
 bad=0
 
