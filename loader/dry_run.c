@@ -236,7 +236,7 @@ static int show_command(struct dry *d)
 	}
 	if (fd < 0)
 		text__add_string(&d->out, "  CPU samples only, unless it loads the CUDA driver\n");
-	else if (wants_library(d->options) && precheck__environment(&variables, &why))
+	else if (precheck__environment(&variables, wants_library(d->options), &why))
 		text__printf(&d->out, "  %s\n", why ? why : "no timing library");
 	else
 		add_way(d, fd, "loaded by the driver as " PRESET_VARIABLE " tells it");

@@ -9,24 +9,26 @@
 #include <unistd.h>
 
 #include "loader/driver.h"
+#include "loader/kept_out.h"
 
 #define WAY_OUT "--no-inject --metric launches counts launches without it"
 
-int precheck__environment(const struct variables *v, char **why)
+int precheck__environment(const struct variables *v, bool library, char **why)
 {
 	const char *other = variables__get(v, "CUDA_INJECTION64_PATH");
-	const char *off = variables__get(v, "GPUCOLLECT_DISABLE");
+	const char *off = variables__get(v, KEPT_OUT_VARIABLE);
 	int n = 0, err = 0;
 
 	*why = NULL;
-	if (other && *other) {
+	if (off || !access(KEPT_OUT_FILE, F_OK)) {
+		err = -ECANCELED;
+		n = asprintf(why, "%s keeps library and probes out of the command, so its GPU work can't be "
+			     "seen; %s, or take --metric cpu", off ? KEPT_OUT_VARIABLE : KEPT_OUT_FILE,
+			     off ? "unset it" : "remove it");
+	} else if (library && other && *other) {
 		err = -EBUSY;
 		n = asprintf(why, "CUDA_INJECTION64_PATH is set to %s: the driver loads one such "
 			     "library only, so GPU work can't be timed; unset it, or " WAY_OUT, other);
-	} else if (off) {
-		err = -ECANCELED;
-		n = asprintf(why, "GPUCOLLECT_DISABLE is set ('%s'): it keeps the timing library out, so "
-			     "GPU work can't be timed; unset it, or " WAY_OUT, off);
 	}
 	if (n < 0)
 		*why = NULL;

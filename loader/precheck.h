@@ -3,14 +3,17 @@
 #ifndef LOADER_PRECHECK_H
 #define LOADER_PRECHECK_H
 
+#include <stdbool.h>
+
 #include "loader/output/caller.h"
 #include "loader/variables.h"
 
 /*
- * Whether the command's environment leaves room for the library: -EBUSY: another tool's stands there
- * already; -ECANCELED: GPUCOLLECT_DISABLE keeps it out. 0 or one of these, and *why (malloc'd or NULL).
+ * Whether the command's environment lets its GPU work be seen: -ECANCELED: it is kept out of
+ * (kept_out.h); -EBUSY, where it is to get the library: another tool's stands there already. 0 or one of
+ * these, and *why (malloc'd or NULL).
  */
-int precheck__environment(const struct variables *v, char **why);
+int precheck__environment(const struct variables *v, bool library, char **why);
 
 /*
  * Whether the driver that a program started from here would load can be timed: 0; -ENOENT: there is

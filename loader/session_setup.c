@@ -37,12 +37,12 @@ static int decide_inject(struct session *s, char **why)
 	int err;
 
 	s->inject = !o->no_gpu && !o->no_inject && (!o->all || o->inject);
-	if (!s->inject || !o->command)
+	if (!o->command || o->no_gpu)
 		return 0;
-	err = precheck__environment(&s->variables, why);
-	if (err && o->metric == METRIC_GPU)
+	err = precheck__environment(&s->variables, s->inject, why);
+	if (err && (o->metric == METRIC_GPU || (err == -ECANCELED && o->metric == METRIC_LAUNCHES)))
 		return -EOPNOTSUPP;
-	if (!err)
+	if (!err && s->inject)
 		err = precheck__driver(&s->variables, &s->caller, why);
 	if (!err || err == -ENOMEM)
 		return err;
