@@ -80,7 +80,9 @@ static int lose_rights(pid_t parent)
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_FSIZE, 0);
 	limit(RLIMIT_CPU, CPU_SECONDS);
+#ifndef __SANITIZE_ADDRESS__	/* which reserves more than there is memory */
 	limit(RLIMIT_DATA, LINES_MEMORY);
+#endif
 	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
 			   setresuid(NOBODY, NOBODY, NOBODY)))
 		return -errno;
