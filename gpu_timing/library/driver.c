@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "gpu_timing/library/libc.h"
 #include "gpu_timing/library/maps.h"
 
 struct search {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "gpu_timing/library/harvest.h"
+#include "gpu_timing/library/libc.h"
 #include "gpu_timing/library/segment.h"
 #include "gpu_timing/library/session.h"
 

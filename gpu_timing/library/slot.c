@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "gpu_timing/library/libc.h"
 #include "gpu_timing/library/library.h"
 #include "gpu_timing/library/maps.h"
 #include "gpu_timing/stub.h"

@@ -21,6 +21,9 @@ is "never unloaded" "$(readelf -dW "$lib" | grep -c NODELETE)" 1
 # the C runtime's own frame_dummy is the only thing that runs at loading
 is "constructors" "$(readelf -SW "$lib" | sed 's/^ *\[ *//' | awk '$2 == ".init_array" { print $6 }')" 000008
 is "versions not public" "$(objdump -T "$lib" | grep -c GLIBC_PRIVATE)" 0
+# the target's C library may be old
+is "newest C library that it needs" "$(objdump -T "$lib" | grep -oE 'GLIBC_[0-9.]+' | sort -uV | tail -1)" \
+	GLIBC_2.17
 is "writable code" "$(readelf -lW "$lib" | grep -cE 'LOAD.* RWE ')" 0
 for name in malloc calloc realloc free printf fprintf snprintf fopen sigaction signal pthread_mutex_lock; do
 	nm -D --undefined-only "$lib" | grep -qE " $name(@|\$)" && is "use of $name" yes no
