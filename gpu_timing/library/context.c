@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include <sched.h>
 #include <string.h>
 
-#include "gpu_timing/library/harvest.h"
 #include "gpu_timing/library/library.h"
 #include "gpu_timing/library/segment.h"
 #include "gpu_timing/library/slot.h"
 
 #define DEVICE_NAME_ROOM 256
 #define LAUNCH_WAIT_NS 1000000ull
-/* For a thread inside a call of 0.1 us that may not get the CPU back at once. */
-#define SUSPEND_WAIT_NS 5000000000ull
 
 static struct context_table *table(void)
 {
@@ -58,10 +54,6 @@ struct context *context__at(uint32_t number)
 	return &table()->contexts[number - 1];
 }
 
-static void forget(struct context *c);
-static bool enter_gate(uint64_t deadline);
-static void leave_gate(void);
-
 static struct context *find(uint64_t handle, uint32_t to)
 {
 	for (uint32_t i = 0; i < to; i++)
@@ -75,6 +67,11 @@ static uint64_t number_of(uint64_t handle)
 	unsigned long long id;
 
 	return lib.driver.ctx_get_id && !lib.driver.ctx_get_id((CUcontext)handle, &id) ? id : 0;
+}
+
+struct context *context__find(CUcontext handle)
+{
+	return handle ? find((uint64_t)handle, load_acquire(&table()->nr_contexts)) : NULL;
 }
 
 static struct context *make(uint64_t handle)
@@ -137,7 +134,7 @@ static void recognise(struct context *c, uint64_t handle)
 {
 	uint64_t id = number_of(handle);
 
-	if (!enter_gate(clock__ns() + LAUNCH_WAIT_NS))
+	if (!context__enter_gate(clock__ns() + LAUNCH_WAIT_NS))
 		return;
 	if (load_acquire(&c->state) != CONTEXT_FREE && load_acquire(&c->handle) == handle &&
 	    is_old(c)) {
@@ -145,31 +142,31 @@ static void recognise(struct context *c, uint64_t handle)
 			send_device(load_relaxed(&c->device));
 			store_release(&c->session, load_relaxed(&lib.memory->guard.session));
 		} else {
-			forget(c);
+			context__forget(c);
 		}
 	}
-	leave_gate();
+	context__leave_gate();
 }
 
 /* No element is free: one of an earlier session, which need not live any more, is. */
 static void make_room(void)
 {
-	if (!enter_gate(clock__ns() + LAUNCH_WAIT_NS))
+	if (!context__enter_gate(clock__ns() + LAUNCH_WAIT_NS))
 		return;
 	for (uint32_t i = 0; i < MAX_CONTEXTS; i++) {
 		struct context *c = &table()->contexts[i];
 
 		if (load_acquire(&c->state) != CONTEXT_FREE && is_old(c)) {
-			forget(c);
+			context__forget(c);
 			break;
 		}
 	}
-	leave_gate();
+	context__leave_gate();
 }
 
 static struct context *find_or_make(uint64_t handle)
 {
-	struct context *c = find(handle, load_acquire(&table()->nr_contexts));
+	struct context *c = context__find((CUcontext)handle);
 
 	return likely(c) ? c : make(handle);
 }
@@ -314,162 +311,10 @@ void context__fail(struct context *c, uint32_t serial, enum launch_cause cause, 
 				    __ATOMIC_RELAXED);
 }
 
-/* Bounded: a signal handler may have interrupted the holder in this very thread. */
-static bool enter_gate(uint64_t deadline)
-{
-	while (__atomic_exchange_n(&table()->gate, 1u, __ATOMIC_ACQUIRE)) {
-		if (clock__ns() > deadline)
-			return false;
-		sched_yield();
-	}
-	return true;
-}
-
-static void leave_gate(void)
-{
-	store_release(&table()->gate, 0u);
-}
-
-struct suspend {
-	const struct context *context;
-	uint64_t deadline;
-};
-
-static bool belongs(const struct stream *s, const struct context *c)
-{
-	return load_acquire(&s->context) == context__number(c) &&
-	       load_relaxed(&s->serial) == load_relaxed(&c->serial);
-}
-
-static void suspend_stream(struct stream *s, void *ctx)
-{
-	struct suspend *suspend = ctx;
-
-	if (!belongs(s, suspend->context))
-		return;
-	/* The one wait there is: for a call of 0.1 us that another thread makes on these events. */
-	while (!stream__try_lock(s, STREAM_SUSPENDED)) {
-		if (load_acquire(&s->lock) == STREAM_SUSPENDED || clock__ns() > suspend->deadline)
-			return;
-		sched_yield();
-	}
-	harvest__locked(s, true);
-}
-
-static bool alive(const struct context *c, uint32_t serial)
-{
-	return serial && load_acquire(&c->serial) == serial &&
-	       load_acquire(&c->state) != CONTEXT_FREE;
-}
-
-static struct suspension suspend_at(struct context *c)
-{
-	struct suspend suspend = { .context = c, .deadline = clock__ns() + SUSPEND_WAIT_NS };
-	struct suspension s = { .context = c, .serial = load_acquire(&c->serial) };
-
-	enter_gate(suspend.deadline);
-	if (alive(c, s.serial)) {
-		if (!c->holders++)
-			c->before = __atomic_exchange_n(&c->state, CONTEXT_SUSPENDED,
-							__ATOMIC_SEQ_CST);
-		stream__each(suspend_stream, &suspend);
-	} else {
-		s.context = NULL;
-	}
-	leave_gate();
-	return s;
-}
-
-struct suspension context__suspend(CUcontext handle)
-{
-	struct suspension none = { 0 };
-	struct context *c = NULL;
-
-	if (handle)
-		c = find((uint64_t)handle, load_acquire(&table()->nr_contexts));
-	return c ? suspend_at(c) : none;
-}
-
-static void resume_stream(struct stream *s, void *ctx)
-{
-	if (belongs(s, ctx) && load_relaxed(&s->lock) == STREAM_SUSPENDED)
-		stream__unlock(s);
-}
-
-static void forget_stream(struct stream *s, void *ctx)
-{
-	if (!belongs(s, ctx))
-		return;
-	if (load_relaxed(&s->lock) == STREAM_SUSPENDED || stream__try_lock(s, STREAM_SUSPENDED)) {
-		harvest__give_up(s, CAUSE_CONTEXT_GONE, CUDA_SUCCESS, true);
-		stream__unlock(s);
-	}
-	stream__retire_at(s);
-}
-
-static void forget(struct context *c)
+void context__empty_pool(struct context *c)
 {
 	uint32_t bracket;
 
-	stream__each(forget_stream, c);
-	for (int i = 0; i < MAX_DEVICES; i++)
-		if (load_relaxed(&table()->primary[i]) == c->handle)
-			store_relaxed(&table()->primary[i], 0ull);
-	/* From here on a bracket that comes back goes to the common list. */
-	__atomic_store_n(&c->serial, 0u, __ATOMIC_SEQ_CST);
 	while ((bracket = pop(&c->pool)))
 		context__give(bracket, true);
-	c->holders = 0;
-	store_release(&c->state, CONTEXT_FREE);
-	store_release(&c->handle, 0ull);
-}
-
-void context__resume(struct suspension s, bool gone)
-{
-	struct context *c = s.context;
-
-	if (!c)
-		return;
-	enter_gate(clock__ns() + SUSPEND_WAIT_NS);
-	if (!alive(c, s.serial)) {
-		/* Another call has destroyed it meanwhile. */
-	} else if (gone) {
-		forget(c);
-	} else if (!--c->holders) {
-		stream__each(resume_stream, c);
-		store_release(&c->state, c->before);
-	}
-	leave_gate();
-}
-
-void context__suspend_device(CUdevice device, struct suspension s[MAX_CONTEXTS])
-{
-	uint32_t nr = load_acquire(&table()->nr_contexts);
-
-	memset(s, 0, MAX_CONTEXTS * sizeof(*s));
-	for (uint32_t i = 0; i < nr; i++) {
-		struct context *c = &table()->contexts[i];
-
-		if (load_acquire(&c->state) != CONTEXT_FREE && load_relaxed(&c->device) == device)
-			s[i] = suspend_at(c);
-	}
-}
-
-void context__resume_device(struct suspension s[MAX_CONTEXTS], bool gone)
-{
-	for (uint32_t i = 0; i < MAX_CONTEXTS; i++)
-		context__resume(s[i], gone);
-}
-
-void context__note_primary(CUdevice device, CUcontext handle)
-{
-	if (device >= 0 && device < MAX_DEVICES)
-		store_relaxed(&table()->primary[device], (uint64_t)handle);
-}
-
-CUcontext context__primary(CUdevice device)
-{
-	if (device < 0 || device >= MAX_DEVICES)
-		return NULL;
-	return (CUcontext)load_relaxed(&table()->primary[device]);
 }

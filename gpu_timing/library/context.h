@@ -86,6 +86,7 @@ struct context_table {
 void context__begin(void);
 /* The element for the handle of a living context, made if need be; NULL: the table is full. */
 struct context *context__get(CUcontext handle);
+struct context *context__find(CUcontext handle);	/* NULL: none */
 uint32_t context__number(const struct context *c);	/* + 1 */
 struct context *context__at(uint32_t number);		/* of the same */
 
@@ -117,6 +118,16 @@ void context__resume(struct suspension s, bool gone);
 /* All of a device, around a reset of a primary context that was never seen. */
 void context__suspend_device(CUdevice device, struct suspension s[MAX_CONTEXTS]);
 void context__resume_device(struct suspension s[MAX_CONTEXTS], bool gone);
+
+/*
+ * Elements change their life only inside the gate. False: not within the deadline, since a signal
+ * handler may have interrupted the holder in this very thread.
+ */
+bool context__enter_gate(uint64_t deadline);
+void context__leave_gate(void);
+/* Inside the gate: it is gone, with its streams and events; the element is free. */
+void context__forget(struct context *c);
+void context__empty_pool(struct context *c);
 
 void context__note_primary(CUdevice device, CUcontext handle);
 CUcontext context__primary(CUdevice device);	/* NULL: not seen */
