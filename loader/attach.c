@@ -164,14 +164,37 @@ static void decide(struct attach *a, struct process *p)
 	}
 }
 
-void attach__process(struct attach *a, struct process *p)
+/*
+ * A program that is being loaded has none of its libraries first. Whatever the C library is called, it is
+ * there when the process has grown up.
+ */
+static bool maps_libc(const struct attach *a, const struct process *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->nr_mappings; i++) {
+		const char *path = p->mappings[i].file ? files__path(a->config.files, p->mappings[i].file) : "";
+		const char *base = strrchr(path, '/');
+
+		if (base && !strcmp(base, "/libc.so.6"))
+			return true;
+	}
+	return false;
+}
+
+static void look_at(struct attach *a, struct process *p, bool grown_up)
 {
 	enum way way = way_of(a, p);
 
 	if (way == WAY_PROBED)
 		entries__probe(a->entries, p);
-	if (!way && entries__driver(a->entries, p))
+	if (!way && entries__driver(a->entries, p) && (grown_up || !a->injection || maps_libc(a, p)))
 		decide(a, p);
+}
+
+void attach__process(struct attach *a, struct process *p)
+{
+	look_at(a, p, false);
 }
 
 /*
@@ -188,7 +211,7 @@ static void look_at_new_ones(struct attach *a)
 	for (; a->looked < a->known; a->looked++) {
 		p = processes__at(a->config.processes, a->looked);
 		if (!p->exited)
-			attach__process(a, p);
+			look_at(a, p, true);
 	}
 	a->known = processes__count(a->config.processes);
 	a->look_at = now + GROWN_UP_NS;
