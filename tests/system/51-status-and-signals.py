@@ -80,7 +80,7 @@ def output():
               "sys.stdout.buffer.write(data[::-1]); sys.stdout.flush(); "
               f"os.execv({L.PROGRAMS + '/gpu_chains'!r}, ['gpu_chains', '20'])")
     data = os.urandom(1 << 20)
-    r = subprocess.run([L.GPUCOLLECT, "-y", "-o", PATH, "--", sys.executable, "-c", script],
+    r = subprocess.run([L.GPUCOLLECT, "--no-inlines", "-y", "-o", PATH, "--", sys.executable, "-c", script],
                        env=L.environment(), input=data, capture_output=True, timeout=60)
     check(r.returncode == 0, f"output: status {r.returncode}")
     check(hashlib.sha256(r.stdout[:len(data)]).digest() == hashlib.sha256(data[::-1]).digest(),
