@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "loader/library.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,6 +23,9 @@
 
 #define SHARED_DIR "/run/gpucollect"
 #define FILE_NAME "libgpucollect_timing"
+#define PLACE_TRIES 3
+#define LOCK_TRIES 20		/* 1 ms each: removing one takes a fraction of that */
+#define STALE_SECONDS 3600
 
 extern const char embedded_timing_library[];
 extern const char embedded_timing_library_end[];
@@ -28,6 +33,7 @@ extern const char embedded_timing_library_end[];
 struct library {
 	char path[256];
 	char own_dir[64];	/* to be removed at the end; "": none */
+	int lock;		/* the shared file, locked as one that is in use; -1: none */
 };
 
 static size_t embedded_size(void)
@@ -179,21 +185,92 @@ static bool shared_dir(const char *dir)
 	return (st.st_mode & 0777) == 0755 || !chmod(dir, 0755);
 }
 
+static bool is_at(int fd, int dir, const char *name)
+{
+	struct stat here, there;
+
+	return !fstat(fd, &here) && !fstatat(dir, name, &there, AT_SYMLINK_NOFOLLOW) &&
+	       here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+/*
+ * Others see by the lock that the file is in use, as long as this process lives. Another build's run
+ * may have removed it before that: false. Somebody else may hold the lock for ever, as all can read the
+ * file: then nobody can remove it.
+ */
+static bool lock_in_use(struct library *l)
+{
+	int i;
+
+	l->lock = open(l->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	for (i = 0; l->lock >= 0 && i < LOCK_TRIES && flock(l->lock, LOCK_SH | LOCK_NB); i++)
+		usleep(1000);
+	if (l->lock >= 0 && is_at(l->lock, AT_FDCWD, l->path) && is_ours(l->path))
+		return true;
+	if (l->lock >= 0)
+		close(l->lock);
+	l->lock = -1;
+	return false;
+}
+
 static bool place_shared(struct library *l)
 {
 	uint64_t hash = hash__bytes(embedded_timing_library, embedded_size(), 1);
+	int i;
 
 	if (!shared_dir(SHARED_DIR))
 		return false;
 	snprintf(l->path, sizeof(l->path), SHARED_DIR "/" FILE_NAME "-%016" PRIx64 ".so", hash);
-	if (is_ours(l->path))
-		return true;
-	if (write_file(SHARED_DIR, l->path))
-		return false;
-	if (is_ours(l->path))
-		return true;
+	for (i = 0; i < PLACE_TRIES; i++) {
+		if (!is_ours(l->path) && write_file(SHARED_DIR, l->path))
+			return false;
+		if (!is_ours(l->path))
+			break;
+		if (lock_in_use(l))
+			return true;
+	}
 	unlink(l->path);
 	return false;
+}
+
+/* Ours of any build, or what a run that was killed has left half written. */
+static bool is_leftover(const char *name, const struct stat *st)
+{
+	if (!S_ISREG(st->st_mode) || st->st_uid != geteuid())
+		return false;
+	if (!strncmp(name, ".new-", 5))
+		return time(NULL) - st->st_mtime > STALE_SECONDS;
+	return !strncmp(name, FILE_NAME "-", strlen(FILE_NAME "-"));
+}
+
+static void remove_leftover(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &st) && is_leftover(name, &st) && !flock(fd, LOCK_EX | LOCK_NB) &&
+	    is_at(fd, dir, name))
+		unlinkat(dir, name, 0);
+	close(fd);
+}
+
+/*
+ * Of builds that nobody runs any more. A process that maps such a file keeps it, and is attached to by
+ * what it maps; one that only has its name in the environment has lost its collector anyway.
+ */
+static void remove_leftovers(const struct library *l)
+{
+	const char *own = strrchr(l->path, '/') + 1;
+	DIR *dir = opendir(SHARED_DIR);
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir)))
+		if (strcmp(e->d_name, own))
+			remove_leftover(dirfd(dir), e->d_name);
+	if (dir)
+		closedir(dir);
 }
 
 static void remove_own(struct library *l)
@@ -230,8 +307,10 @@ static int place(struct library *l)
 	int err = 0, first = 0;
 	size_t i;
 
-	if (place_shared(l))
+	if (place_shared(l)) {
+		remove_leftovers(l);
 		return 0;
+	}
 	for (i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
 		err = place_own(l, dirs[i]);
 		if (!err)
@@ -249,6 +328,7 @@ int library__new(struct library **out, char **why)
 	*why = NULL;
 	if (!l)
 		return -ENOMEM;
+	l->lock = -1;
 	err = place(l);
 	FAULT_POINT("library-placed");
 	if (!err) {
@@ -268,6 +348,8 @@ void library__free(struct library *l)
 	if (!l)
 		return;
 	remove_own(l);
+	if (l->lock >= 0)
+		close(l->lock);
 	free(l);
 }
 

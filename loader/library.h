@@ -14,9 +14,9 @@ struct library;
 
 /*
  * Puts the embedded library where every user can read it and nobody but the owner can change it:
- * one file for all runs of this build, in /run/gpucollect or, if that can't be (or is mounted
- * noexec), in a directory of its own in /tmp, /var/tmp or /dev/shm, which library__free removes. 0 or
- * negative errno with *why.
+ * one file for all runs of this build, in /run/gpucollect, where those of builds that nobody runs are
+ * removed; or, if that can't be (or is mounted noexec), in a directory of its own in /tmp, /var/tmp or
+ * /dev/shm, which library__free removes. 0 or negative errno with *why.
  */
 int library__new(struct library **out, char **why);
 void library__free(struct library *l);	/* NULL is fine */

@@ -6,11 +6,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "loader/library.h"
@@ -155,6 +159,129 @@ START_TEST(what_is_not_the_library_is_replaced)
 }
 END_TEST
 
+static int make_file(const char *name, time_t age)
+{
+	struct timespec times[2];
+	int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+
+	ck_assert_int_ge(fd, 0);
+	times[0].tv_sec = times[1].tv_sec = time(NULL) - age;
+	times[0].tv_nsec = times[1].tv_nsec = 0;
+	ck_assert_int_eq(futimens(fd, times), 0);
+	return fd;
+}
+
+#define OTHER(n) SHARED "/libgpucollect_timing-000000000000000" #n ".so"
+
+START_TEST(of_builds_that_nobody_runs_nothing_stays)
+{
+	static const char *const gone[] = { OTHER(1), SHARED "/.new-aaaaaa" };
+	static const char *const stay[] = {
+		OTHER(2), OTHER(3), OTHER(4), OTHER(5), SHARED "/.new-bbbbbb", SHARED "/locks",
+	};
+	struct library *l;
+	int used, mapped;
+	size_t i;
+
+	if (!private_run())
+		return;
+	ck_assert_int_eq(mkdir(SHARED, 0755), 0);
+	mapped = make_file(OTHER(1), 7200);
+	close(make_file(SHARED "/.new-aaaaaa", 7200));
+	/* a run of that build lives */
+	used = make_file(OTHER(2), 7200);
+	ck_assert_int_eq(flock(used, LOCK_SH), 0);
+	/* not what we make */
+	ck_assert_int_eq(symlink("/etc/passwd", OTHER(3)), 0);
+	ck_assert_int_eq(mkdir(OTHER(4), 0755), 0);
+	close(make_file(OTHER(5), 7200));
+	ck_assert_int_eq(chown(OTHER(5), 4242, 4242), 0);
+	/* somebody may be writing it now */
+	close(make_file(SHARED "/.new-bbbbbb", 0));
+	close(make_file(SHARED "/locks", 7200));
+	l = place();
+	ck_assert(is_shared(l));
+	for (i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
+		ck_assert_msg(access(gone[i], F_OK), "%s", gone[i]);
+	for (i = 0; i < sizeof(stay) / sizeof(stay[0]); i++)
+		ck_assert_msg(!faccessat(AT_FDCWD, stay[i], F_OK, AT_SYMLINK_NOFOLLOW), "%s", stay[i]);
+	is_whole(library__path(l));
+	close(mapped);
+	close(used);
+	library__free(l);
+	/* that run has ended */
+	l = place();
+	ck_assert_int_ne(access(OTHER(2), F_OK), 0);
+	library__free(l);
+}
+END_TEST
+
+/* As another build's run does that is about to start, or is through. */
+START_TEST(a_file_in_use_is_said_to_be)
+{
+	struct library *l;
+	char path[256];
+	int fd;
+
+	if (!private_run())
+		return;
+	l = place();
+	snprintf(path, sizeof(path), "%s", library__path(l));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	ck_assert_int_ne(flock(fd, LOCK_EX | LOCK_NB), 0);
+	library__free(l);
+	ck_assert_int_eq(flock(fd, LOCK_EX | LOCK_NB), 0);
+	/* any user can do that: it keeps nobody from anything */
+	l = place();
+	ck_assert(is_shared(l));
+	ck_assert_str_eq(library__path(l), path);
+	library__free(l);
+	close(fd);
+}
+END_TEST
+
+/* What another build's run does, again and again. */
+static void remove_all_the_time(const char *path)
+{
+	struct stat here, there;
+
+	for (;;) {
+		int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+		if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &here) &&
+		    !lstat(path, &there) && here.st_ino == there.st_ino)
+			unlink(path);
+		close(fd);
+	}
+}
+
+START_TEST(nobody_takes_it_away_from_a_run)
+{
+	struct library *l;
+	char path[256];
+	pid_t child;
+	int i;
+
+	if (!private_run())
+		return;
+	l = place();
+	snprintf(path, sizeof(path), "%s", library__path(l));
+	library__free(l);
+	child = fork();
+	if (!child)
+		remove_all_the_time(path);
+	for (i = 0; i < 300; i++) {
+		l = place();
+		/* Where it was taken away at every try, a place of its own. */
+		usleep(200);
+		is_whole(library__path(l));
+		library__free(l);
+	}
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+END_TEST
+
 static void not_used(const char *what)
 {
 	struct library *l = place();
@@ -257,7 +384,8 @@ END_TEST
 
 UNIT_MAIN("library_file",
 	  the_library_is_whole_wherever_it_is, symbols_are_found_in_the_image,
-	  one_file_serves_all_runs,
+	  one_file_serves_all_runs, of_builds_that_nobody_runs_nothing_stays,
+	  a_file_in_use_is_said_to_be, nobody_takes_it_away_from_a_run,
 	  what_is_not_the_library_is_replaced,
 	  a_folder_that_others_can_change_is_not_used,
 	  a_place_without_room_is_not_used,
