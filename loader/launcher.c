@@ -14,7 +14,7 @@ static const char ray[] =
 	"its work runs in workers that Ray's own processes start, which are not recorded: attach to "
 	"them with -p PID (ray::… in ps), or record all with -a";
 static const char user[] =
-	"it gives its command an environment of its own, which the timing library does not get through: "
+	"it gives its command an environment of its own, in which the timing library is not named: "
 	"let sudo start gpucollect, which runs its command as the user that called sudo";
 
 static const struct launcher {

@@ -76,6 +76,12 @@ set -- gpucollect-sh-*.folded
 [ -s "$1" ] && grep -q "wrote $1" ../err || { wrong "own file: $*"; cat ../err; }
 cd .. || exit 1
 
+# A command whose work is done elsewhere: said at once, and again where nothing was seen.
+printf '#!/bin/sh\nexit 3\n' >docker && chmod +x docker
+run 3 -- ./docker run image
+[ "$(grep -c 'container engine' err)" = 2 ] || { wrong "docker: not said twice"; cat err; }
+grep -q 'warning: ./docker: ' err && grep -q 'error: .*-p PID' err || { wrong "docker"; cat err; }
+
 # Devices that are full.
 "$GPUCOLLECT" --metric cpu -F 99 -o /dev/full -- sh -c "$busy" 2>err
 [ $? = 0 ] && wrong "/dev/full is no error"
