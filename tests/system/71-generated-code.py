@@ -87,6 +87,12 @@ def namespaces():
         print("no namespaces here")
         return
     expect(record("namespaces", *sandbox), {"jit_one": 1, "jit_two": 1})
+    # Maps of processes that had these numbers before.
+    sandbox = ["unshare", "--pid", "--fork", "--mount", "--mount-proc", "sh", "-c",
+               'exec 9<"$0"; mount -t tmpfs none /tmp && i=1 && while [ $i -lt 60 ]; do '
+               'echo "1000 7fffffffffff not_mine" >/tmp/perf-$i.map; '
+               'touch -d "1 hour ago" /tmp/perf-$i.map; i=$((i+1)); done; /proc/self/fd/9 silent', PROGRAM]
+    expect(record("maps of others", *sandbox), {UNNAMED: 1})
     # A user who is root in there only, and whose files are that user's out here.
     sandbox = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount", "--mount-proc", "sh",
                "-c", 'exec 9<"$0"; mount -t tmpfs none /tmp && /proc/self/fd/9 perf', PROGRAM]
