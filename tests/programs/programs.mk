@@ -36,11 +36,16 @@ $(B)/programs/libtrace.so: tests/programs/trace_lib.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 $(CPU_CFLAGS) -fPIC -shared -fvisibility=hidden -Wl,-z,nodelete -MMD -MP \
 		-MF $@.d -o $@ $< -lpthread
+$(B)/programs/libtrace_wait.so: tests/programs/trace_wait_lib.c
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 $(CPU_CFLAGS) -fPIC -shared -MMD -MP -MF $@.d -o $@ $<
 $(B)/programs/trace_tool: tests/programs/trace_tool.c $(filter-out $(B)/obj/loader/main.o,$(OBJ)) \
 		$(if $(TIMING_LIB),$(B)/obj/embed.o)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -MF $@.d -o $@ $< $(filter %.o,$^) $(LIBS) $(EXTRA_LDFLAGS)
-programs: $(TRACE_C) $(B)/programs/libtrace.so $(B)/programs/trace_tool
+programs: $(TRACE_C) $(B)/programs/libtrace.so $(B)/programs/libtrace_wait.so \
+	$(B)/programs/trace_tool
 
 .PHONY: programs
