@@ -15,8 +15,7 @@ static ALWAYS_INLINE void process__send(__u16 type, __u32 tgid, __u32 parent,
 	rec->tgid = tgid;
 	rec->parent = parent;
 	bpf_probe_read_kernel_str(rec->comm, sizeof(rec->comm), task->comm);
-	/* A new process must be read soon: it may live for a millisecond only. */
-	bpf_ringbuf_submit(rec, BPF_RB_FORCE_WAKEUP);
+	bpf_ringbuf_submit(rec, ring__lazy());
 }
 
 /* From now on this process's mappings are not what the collector read. */

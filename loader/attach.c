@@ -188,8 +188,10 @@ static void look_at(struct attach *a, struct process *p, bool grown_up)
 
 	if (way == WAY_PROBED)
 		entries__probe(a->entries, p);
-	if (!way && entries__driver(a->entries, p) && (grown_up || !a->injection || maps_libc(a, p)))
+	if (!way && entries__driver(a->entries, p) && (grown_up || !a->injection || maps_libc(a, p))) {
+		p->kept = true;
 		decide(a, p);
+	}
 }
 
 void attach__process(struct attach *a, struct process *p)

@@ -25,7 +25,10 @@ struct collect {
 	struct collect_config config;
 	struct copies *copies;
 	struct collect_counters counters;
-	pid_t pending[MAX_PENDING];	/* processes that mapped something */
+	struct {
+		pid_t tgid;
+		bool now;
+	} pending[MAX_PENDING];		/* processes that mapped something */
 	unsigned int nr_pending;
 	uint64_t from;			/* samples before are none of the capture's */
 	unsigned int left;		/* of READ_AT_ONCE */
@@ -91,11 +94,13 @@ static struct process *process_of(struct collect *c, uint32_t tgid)
 {
 	struct process *p = processes__find(c->config.processes, (pid_t)tgid);
 
+	if (!p) {
+		p = processes__get(c->config.processes, (pid_t)tgid, !c->config.all);
+		if (p)
+			c->config.mapped(c->config.ctx, p);
+	}
 	if (p)
-		return p;
-	p = processes__get(c->config.processes, (pid_t)tgid, !c->config.all);
-	if (p)
-		c->config.mapped(c->config.ctx, p);
+		p->kept = true;
 	return p;
 }
 
@@ -109,7 +114,10 @@ static struct process *after_lost_exec(struct collect *c, struct process *p, uin
 	if (now < p->outdated_at + EXEC_NS)
 		return p;
 	processes__execed(c->config.processes, p->tgid, p->comm, p->target);
-	return processes__find(c->config.processes, p->tgid);
+	p = processes__find(c->config.processes, p->tgid);
+	if (p)
+		p->kept = true;
+	return p;
 }
 
 /* --- stacks ------------------------------------------------------------------------------- */
@@ -184,6 +192,10 @@ static uint32_t unwind_raw(struct collect *c, const struct rec_raw *rec, struct 
 	FAULT_POINT("stack-copy");
 	if (!p->nr_mappings || p->doubtful)
 		refresh(c, p);
+	if (!p->nr_mappings && !p->exited) {
+		c->config.catch_up(c->config.ctx);
+		processes__remember(c->config.processes, p, c->config.recent);
+	}
 	if (!p->nr_mappings)		/* it was gone before its mappings could be read */
 		return add_stack(c, &no_stack, 1, p, rec->head.time);
 	words = copies__unwind(c->copies, rec, p, &nr);
@@ -288,11 +300,8 @@ static void on_process(struct collect *c, const struct rec_process *rec)
 		processes__exited(c->config.processes, (pid_t)rec->tgid);
 		return;
 	}
-	/* Read at once: it may live for a millisecond only. */
+	/* Its mappings are read when they are needed, which for most of a thousand is never. */
 	processes__execed(c->config.processes, (pid_t)rec->tgid, rec->comm, !c->config.all);
-	p = processes__find(c->config.processes, (pid_t)rec->tgid);
-	if (p)
-		refresh(c, p);
 }
 
 /* Sizes are the kernel side's; they are checked all the same, since a mismatch would be silent. */
@@ -368,24 +377,31 @@ void collect__begin(struct collect *c, uint64_t from)
 	c->from = from;
 }
 
-void collect__mapped(struct collect *c, pid_t tgid)
+/* Of a process that mapped something. What was never read is not outdated. */
+static void reread(struct collect *c, struct process *p, bool now)
 {
-	struct process *p;
+	if (p && (p->read_at || now))
+		refresh(c, p);
+}
+
+void collect__mapped(struct collect *c, pid_t tgid, bool now)
+{
 	unsigned int i;
 
 	/* Whether it is one of ours may be told by a record that is still in the ring. */
 	for (i = 0; i < c->nr_pending; i++)
-		if (c->pending[i] == tgid)
+		if (c->pending[i].tgid == tgid) {
+			c->pending[i].now |= now;
 			return;
+		}
 	if (c->nr_pending == MAX_PENDING)
 		collect__refresh(c);
-	if (c->nr_pending < MAX_PENDING) {
-		c->pending[c->nr_pending++] = tgid;
+	if (c->nr_pending == MAX_PENDING) {
+		reread(c, processes__find(c->config.processes, tgid), now);
 		return;
 	}
-	p = processes__find(c->config.processes, tgid);
-	if (p)
-		refresh(c, p);
+	c->pending[c->nr_pending].tgid = tgid;
+	c->pending[c->nr_pending++].now = now;
 }
 
 void collect__refresh(struct collect *c)
@@ -394,14 +410,12 @@ void collect__refresh(struct collect *c)
 	unsigned int i, kept = 0;
 
 	for (i = 0; i < c->nr_pending; i++) {
-		struct process *p = processes__find(c->config.processes, c->pending[i]);
+		struct process *p = processes__find(c->config.processes, c->pending[i].tgid);
 
-		if (!p)
-			continue;
-		if (reading_is_cheap(p, now))
-			refresh(c, p);
-		else
+		if (p && !reading_is_cheap(p, now))
 			c->pending[kept++] = c->pending[i];
+		else
+			reread(c, p, c->pending[i].now);
 	}
 	c->nr_pending = kept;
 }

@@ -14,6 +14,7 @@
 #include "loader/launches.h"
 #include "loader/probes.h"
 #include "loader/processes.h"
+#include "loader/recent.h"
 #include "loader/stacks.h"
 #include "loader/tally.h"
 
@@ -32,6 +33,8 @@ struct collect_config {
 	struct jit *jit;		/* NULL: code made at run time stays without names */
 	bool all;
 	collect_mapped mapped;
+	void (*catch_up)(void *ctx);	/* has `recent` filled with all that the kernel told */
+	const struct recent *recent;
 	void *ctx;
 };
 
@@ -56,8 +59,11 @@ void collect__begin(struct collect *c, uint64_t from);
  * number, or a negative errno.
  */
 int collect__read(struct collect *c);
-/* A new executable mapping in some process: its mappings are read again if it is watched. */
-void collect__mapped(struct collect *c, pid_t tgid);
+/*
+ * A new executable mapping in some process: its mappings are read again if they have been needed
+ * before, or with `now`.
+ */
+void collect__mapped(struct collect *c, pid_t tgid, bool now);
 /* After a batch of collect__mapped. */
 void collect__refresh(struct collect *c);
 

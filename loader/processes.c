@@ -13,6 +13,7 @@
 #include "loader/base/clock.h"
 #include "loader/base/log.h"
 #include "loader/base/table.h"
+#include "loader/recent.h"
 #include "loader/slots.h"
 
 #define UNKNOWN_BUDGET 256	/* stacks with unknown code that are looked at before giving up */
@@ -27,6 +28,9 @@ struct processes {
 	unsigned int alive;
 	uint64_t limited[NR_PROCESSES_LIMITS];
 };
+
+/* In the place of those that nobody remembers: a machine may start a thousand processes a second. */
+static struct process nobody = { .slot = PROC_NO_SLOT, .exited = true };
 
 struct processes *processes__new(const struct processes_maps *maps, struct files *files)
 {
@@ -50,6 +54,8 @@ void processes__free(struct processes *ps)
 	if (!ps)
 		return;
 	for (i = 0; i < ps->nr; i++) {
+		if (ps->process[i] == &nobody)
+			continue;
 		free(ps->process[i]->mappings);
 		free(ps->process[i]);
 	}
@@ -155,6 +161,10 @@ static void processes__retire(struct processes *ps, struct process *p)
 	p->mappings = NULL;
 	p->nr_mappings = 0;
 	table__remove(ps->by_tgid, (uint64_t)p->tgid);
+	if (p->kept)
+		return;
+	ps->process[p->index] = &nobody;
+	free(p);
 }
 
 /* Makes the BPF side know the process; without a slot it sends copies of all its stacks. */
@@ -250,6 +260,7 @@ int processes__refresh(struct processes *ps, struct process *p)
 
 	if (p->exited)
 		return -ESRCH;
+	p->kept = true;
 	processes__announce(ps, p);
 	if (p->exited)
 		return -ESRCH;
@@ -265,6 +276,21 @@ int processes__refresh(struct processes *ps, struct process *p)
 	p->execs = execs;
 	p->doubtful = false;
 	processes__take(ps, p, &g);
+	return 0;
+}
+
+int processes__remember(struct processes *ps, struct process *p, const struct recent *recent)
+{
+	struct gather g = { .ps = ps, .p = p };
+	int err = recent__each(recent, p->tgid, gather_mapping, &g);
+
+	if (err) {
+		free(g.mappings);
+		return err;
+	}
+	free(p->mappings);
+	p->mappings = g.mappings;
+	p->nr_mappings = g.nr;
 	return 0;
 }
 
@@ -288,6 +314,7 @@ struct process *processes__get(struct processes *ps, pid_t tgid, bool target)
 void processes__probe(struct processes *ps, struct process *p)
 {
 	p->probed = true;
+	p->kept = true;
 	if (!p->exited)
 		processes__announce(ps, p);
 }

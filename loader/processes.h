@@ -15,6 +15,7 @@
 #include "loader/slots.h"
 
 struct processes;
+struct recent;
 
 struct process {
 	pid_t tgid;
@@ -32,6 +33,7 @@ struct process {
 	bool ours;		/* our own child before it executes the command: not reported */
 	bool probed;		/* its launches are counted at the driver, not by the library */
 	bool published;		/* the BPF side has these mappings */
+	bool kept;		/* something refers to it: it stays when it has ended */
 	bool listed;		/* the BPF side knows the process */
 	bool missed;		/* at the last look for those that have ended */
 	bool doubtful;		/* may have mappings that nobody told of */
@@ -62,6 +64,8 @@ struct process *processes__find(struct processes *ps, pid_t tgid);
 
 /* Reads name and mappings again and publishes them. 0 or negative errno. */
 int processes__refresh(struct processes *ps, struct process *p);
+/* What is left where they can't be read: the process is gone. 0 or negative errno. */
+int processes__remember(struct processes *ps, struct process *p, const struct recent *recent);
 /* True if the mappings were never read, or if there was an exec since. */
 bool processes__stale(const struct processes *ps, const struct process *p);
 /*
@@ -87,7 +91,10 @@ void processes__doubt(struct processes *ps);
 
 /* Number of targets that have not exited. */
 unsigned int processes__alive(const struct processes *ps);
-/* By index, 0 up to the count; pointers stay valid as long as `ps`. */
+/*
+ * By index, 0 up to the count; pointers stay valid as long as `ps`, but those of processes that have ended
+ * and were not kept: one that has `exited` stands for all of them.
+ */
 uint32_t processes__count(const struct processes *ps);
 struct process *processes__at(const struct processes *ps, uint32_t index);
 /*

@@ -79,7 +79,7 @@ static int open_clock(const struct sampling *s, int cpu)
 	return fd;
 }
 
-static int open_mapped(int cpu)
+static int open_mapped(const struct sampling *s, int cpu)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -87,9 +87,15 @@ static int open_mapped(int cpu)
 		.config = PERF_COUNT_SW_DUMMY,
 		.mmap = 1,
 		.mmap2 = 1,
-		/* At any record: wakeup_events counts samples alone. */
+		.comm = 1,
+		.comm_exec = 1,
+		.sample_id_all = 1,
+		.sample_type = PERF_SAMPLE_TIME,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		/* Or at any record: wakeup_events counts samples alone. */
 		.watermark = 1,
-		.wakeup_watermark = 1,
+		.wakeup_watermark = s->config.lazy ? (uint32_t)(RING_PAGES * s->page / 2) : 1,
 	};
 	int fd = perf_event_open(&attr, -1, cpu);
 
@@ -124,7 +130,7 @@ static int cpu__open(struct sampling *s, int cpu)
 			goto fail;
 		}
 	}
-	c->mapped_fd = open_mapped(cpu);
+	c->mapped_fd = open_mapped(s, cpu);
 	if (c->mapped_fd < 0) {
 		err = c->mapped_fd;
 		goto fail;
@@ -335,35 +341,65 @@ unsigned int sampling__rescan(struct sampling *s)
 	return s->opened;
 }
 
-/* The part of PERF_RECORD_MMAP2 behind its header, perf_event_open(2); the path follows. */
+/* The parts of records behind their headers, perf_event_open(2); a path follows, and at last the time. */
 struct mmap2 {
 	uint32_t pid, tid;
 	uint64_t addr, len, pgoff;
-	uint64_t inode_or_build_id[3];
+	uint32_t dev_major, dev_minor;
+	uint64_t inode, inode_generation;
 	uint32_t prot, flags;
 };
 
-static uint64_t handle_record(struct perf_event_header *head, sampling_mapped fn, void *ctx)
+struct comm {
+	uint32_t pid, tid;
+};
+
+static void on_mmap2(const char *body, char *end, sampling_event_fn fn, void *ctx)
 {
-	char *body = (char *)(head + 1), *end = (char *)head + head->size;
+	struct sampling_event event = { .path = body + sizeof(struct mmap2) };
+	struct mmap2 m;
 
-	if (head->type == PERF_RECORD_LOST && head->size >= sizeof(*head) + 16) {
-		uint64_t lost;
-
-		memcpy(&lost, body + 8, sizeof(lost));
-		return lost;
-	}
-	if (head->type == PERF_RECORD_MMAP2 && head->size > sizeof(*head) + sizeof(struct mmap2)) {
-		struct mmap2 m;
-
-		memcpy(&m, body, sizeof(m));
-		end[-1] = '\0';		/* is so already: the kernel pads the path with zeroes */
-		fn(ctx, (pid_t)m.pid, body + sizeof(m));
-	}
-	return 0;
+	memcpy(&m, body, sizeof(m));
+	end[-1] = '\0';			/* is so already: the kernel pads the path with zeroes */
+	event.tgid = (pid_t)m.pid;
+	event.start = m.addr;
+	event.size = m.len;
+	event.offset = m.pgoff;
+	event.dev_major = m.dev_major;
+	event.dev_minor = m.dev_minor;
+	event.inode = m.inode;
+	memcpy(&event.time, end, sizeof(event.time));
+	fn(ctx, &event);
 }
 
-static uint64_t cpu__read(struct sampling *s, struct cpu *c, sampling_mapped fn, void *ctx)
+static void on_comm(const char *body, const char *end, sampling_event_fn fn, void *ctx)
+{
+	struct sampling_event event = { .exec = true, .path = "" };
+	struct comm c;
+
+	memcpy(&c, body, sizeof(c));
+	event.tgid = (pid_t)c.pid;
+	memcpy(&event.time, end, sizeof(event.time));
+	fn(ctx, &event);
+}
+
+static uint64_t handle_record(struct perf_event_header *head, sampling_event_fn fn, void *ctx)
+{
+	char *body = (char *)(head + 1), *end = (char *)head + head->size - sizeof(uint64_t);
+	size_t size = head->size - sizeof(*head);
+	uint64_t lost = 0;
+
+	if (head->type == PERF_RECORD_LOST && size >= 16)
+		memcpy(&lost, body + 8, sizeof(lost));
+	else if (head->type == PERF_RECORD_MMAP2 && size > sizeof(struct mmap2) + sizeof(uint64_t))
+		on_mmap2(body, end, fn, ctx);
+	else if (head->type == PERF_RECORD_COMM && head->misc & PERF_RECORD_MISC_COMM_EXEC &&
+		 size > sizeof(struct comm) + sizeof(uint64_t))
+		on_comm(body, end, fn, ctx);
+	return lost;
+}
+
+static uint64_t cpu__read(struct sampling *s, struct cpu *c, sampling_event_fn fn, void *ctx)
 {
 	uint64_t head = __atomic_load_n(&c->ring->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = c->ring->data_tail, size = RING_PAGES * s->page, lost = 0;
@@ -387,7 +423,7 @@ static uint64_t cpu__read(struct sampling *s, struct cpu *c, sampling_mapped fn,
 	return lost;
 }
 
-uint64_t sampling__read(struct sampling *s, sampling_mapped fn, void *ctx)
+uint64_t sampling__read(struct sampling *s, sampling_event_fn fn, void *ctx)
 {
 	uint64_t lost = 0;
 	int cpu;

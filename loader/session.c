@@ -66,6 +66,14 @@ void session__read_mappings(struct session *s)
 	s->mappings_missed |= lost > 0;
 }
 
+void session__catch_up(void *ctx)
+{
+	struct session *s = ctx;
+
+	if (s->sampling)
+		session__read_mappings(s);
+}
+
 static void on_second(struct session *s)
 {
 	unsigned int came = sampling__rescan(s->sampling);
@@ -228,6 +236,7 @@ static void teardown(struct session *s)
 	jit__free(s->jit);
 	debuginfod__free(s->debuginfod);
 	files__free(s->files);
+	recent__free(s->recent);
 	result__free(s->result);
 	variables__free(&s->variables);
 	caller__free(&s->caller);

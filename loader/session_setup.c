@@ -148,14 +148,16 @@ static int setup_store(struct session *s)
 		.probes = s->probes,
 		.all = s->options->all,
 		.mapped = session__on_process_mapped,
+		.catch_up = session__catch_up,
 		.ctx = s,
 	};
 
 	config.files = s->files = files__new();
 	config.jit = s->jit = s->files ? jit__new(s->files) : NULL;
 	config.stacks = s->stacks = stacks__new();
+	config.recent = s->recent = recent__new();
 	config.tally = s->tally = tally__new();
-	if (!s->files || !s->jit || !s->stacks || !s->tally)
+	if (!s->files || !s->recent || !s->jit || !s->stacks || !s->tally)
 		return -ENOMEM;
 	config.processes = s->processes = processes__new(&shared, s->files);
 	if (!s->processes)
@@ -221,6 +223,7 @@ static int setup_sampling(struct session *s, char **why)
 		.frequency = s->options->frequency,
 		.epoll_fd = s->epoll_fd,
 		.epoll_data = EVENT_MAPPED,
+		.lazy = s->options->all,
 	};
 
 	return sampling__new(&config, &s->sampling, why);

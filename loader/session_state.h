@@ -16,6 +16,7 @@
 #include "loader/output/caller.h"
 #include "loader/probes.h"
 #include "loader/result.h"
+#include "loader/recent.h"
 #include "loader/sampling.h"
 #include "loader/sites.h"
 #include "loader/variables.h"
@@ -44,6 +45,7 @@ struct session {
 	struct attach *attach;
 	struct collect *collect;
 	struct sampling *sampling;
+	struct recent *recent;
 	struct command *command;
 	int epoll_fd, signal_fd, tick_fd, end_fd;
 	int cgroup_fd;		/* -1: none was asked for */
@@ -74,8 +76,9 @@ int session__wait(struct session *s);
 void session__on_signal(struct session *s);
 
 /* session_targets.c: callbacks of the parts; ctx is the session. */
-void session__on_mapping(void *ctx, pid_t tgid, const char *path);
+void session__on_mapping(void *ctx, const struct sampling_event *event);
 void session__read_mappings(struct session *s);
+void session__catch_up(void *ctx);
 void session__on_process_mapped(void *ctx, struct process *p);
 void session__on_armed(void *ctx, struct process *p);
 void session__on_taken(void *ctx, struct process *p, pid_t holder);

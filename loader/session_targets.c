@@ -179,13 +179,17 @@ static int look_for_driver(void *ctx, pid_t pid)
 	return !found || pid == getpid() || processes__get(s->processes, pid, false) ? 0 : -ENOMEM;
 }
 
-void session__on_mapping(void *ctx, pid_t tgid, const char *path)
+void session__on_mapping(void *ctx, const struct sampling_event *event)
 {
 	struct session *s = ctx;
+	bool driver = !event->exec && driver__is_named(event->path);
 
-	if (s->options->all && driver__is_named(path) && !processes__find(s->processes, tgid))
-		processes__get(s->processes, tgid, false);
-	collect__mapped(s->collect, tgid);
+	recent__add(s->recent, event);
+	if (event->exec)
+		return;
+	if (s->options->all && driver && !processes__find(s->processes, event->tgid))
+		processes__get(s->processes, event->tgid, false);
+	collect__mapped(s->collect, event->tgid, driver);
 }
 
 static int look_at_target(void *ctx, pid_t pid)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * One address, two libraries: the second takes the place of the first after a child has mapped so much
- * that the kernel, on this CPU, has no room to tell of more. Each line on stdin begins the next phase; each phase is announced and named by
- * its own function: first_library, second_at_once, second_later.
+ * that the kernel, on this CPU, has no room to tell of more. Each line on stdin begins the next phase;
+ * each phase is announced and named by its own function: first_library, second_at_once, second_later.
  * usage: cpu_reuse LIBRARY_A FUNCTION_A LIBRARY_B FUNCTION_B
  */
 #include <dlfcn.h>

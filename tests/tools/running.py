@@ -137,14 +137,15 @@ def capture(*options, within=(), name="running.folded", secs="1"):
 class Attached:
     """gpucollect at work: what it says stands in a file, since it may say much."""
 
-    def __init__(self, *options, name="attached", within=()):
+    def __init__(self, *options, name="attached", within=(), frequency=FREQUENCY):
+        self.frequency = frequency
         self.path = os.path.join(folded.TMP, name + ".folded")
         self.said = os.path.join(folded.TMP, name + ".err")
         if os.path.exists(self.path):
             os.remove(self.path)
         with open(self.said, "wb") as err:
             self.process = subprocess.Popen(
-                [*within, *folded.command(*options, frequency=FREQUENCY, path=self.path)],
+                [*within, *folded.command(*options, frequency=frequency, path=self.path)],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err)
         wait_for(lambda: "recording" in self.err() or self.process.poll() is not None, "recording")
 
@@ -162,7 +163,7 @@ class Attached:
             self.process.wait()
             status = f"no end in {secs} s"
         folded.skip_without_bpf(status, self.err())
-        return folded.Recording(status, "", self.err(), self.path, FREQUENCY)
+        return folded.Recording(status, "", self.err(), self.path, self.frequency)
 
 
 def nearly_all(check, what, rec, pid, *names, least=0.99):
