@@ -3,6 +3,7 @@
 # timeout: 200
 """Under sudo a command is its caller's: ids, environment, and so the python3 and the driver that it finds."""
 import os
+import pwd
 import shutil
 import subprocess
 import sys
@@ -124,6 +125,34 @@ def files():
         check(f.read() == "root's", "a link led to a file of root")
 
 
+def real_sudo():
+    """The same by sudo itself, where it is installed, with a list of rights of this test's own."""
+    sudo = shutil.which("sudo", path="/usr/bin:/bin")
+    if not sudo or not os.path.exists("/etc/sudoers") or subprocess.run(["unshare", "-m", "true"]).returncode:
+        print("note: no sudo here, so only what is like it")
+        return
+    nobody = pwd.getpwnam("nobody")
+    os.chown(HOME, nobody.pw_uid, nobody.pw_gid)
+    variables = dict(CALLERS, USER="nobody", LOGNAME="nobody")
+    before = ["setpriv", f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--init-groups", "env", "-i",
+              *(f"{k}={v}" for k, v in variables.items())]
+    run([*before, "showme"], caller=False)
+    want = shown()
+    rights = os.path.join(L.TMP, "sudoers")
+    for terminal in ("!use_pty", "use_pty"):
+        with open(rights, "w") as f:
+            f.write(f"Defaults env_reset, {terminal}, secure_path=/usr/sbin:/usr/bin:/sbin:/bin\n"
+                    "nobody ALL=(ALL:ALL) NOPASSWD: ALL\n")
+        os.chmod(rights, 0o440)
+        r = run(["unshare", "-m", "sh", "-c", 'mount --bind "$1" /etc/sudoers && shift && exec "$@"', "sh",
+                 rights, *before, sudo, "-n", *collect()], caller=False)
+        os.unlink(rights)
+        check(r.status == 0 and r.total() > 0, f"sudo, {terminal}: status {r.status}: {r.said} {r.err}")
+        got = shown() if os.path.exists(os.path.join(HOME, "shown")) else None
+        check(got == want, f"sudo, {terminal}: alone\n{want}\nunder gpucollect\n{got}")
+    os.chown(HOME, USER, GROUP)
+
+
 def prepare():
     os.chmod(L.TMP, 0o755)
     shutil.copy(f"{L.PROGRAMS}/cli_sudo", SUDO)
@@ -144,7 +173,7 @@ if os.geteuid():
     sys.exit(L.SKIP)
 prepare()
 os.environ["PATH"] = CALLERS["PATH"]
-for part in (environment, not_sudo, driver, files):
+for part in (environment, real_sudo, not_sudo, driver, files):
     before = check.failures
     part()
     print("ok   " if check.failures == before else "WRONG", part.__name__, flush=True)
