@@ -85,12 +85,12 @@ static int on_record(void *ctx, void *record, size_t size)
 	return 0;
 }
 
-static void on_mapped(void *ctx, pid_t tgid, const char *path)
+static void on_mapped(void *ctx, const struct sampling_event *event)
 {
 	struct target *t = ctx;
 
-	(void)path;
-	t->mapped |= tgid == t->pid;
+	if (event->tgid == t->pid)
+		t->mapped = true;
 }
 
 static int no_log(enum libbpf_print_level level, const char *fmt, va_list ap)
