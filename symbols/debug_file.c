@@ -47,13 +47,32 @@ static bool is_same(int a, int b)
 	       x.st_ino == y.st_ino;
 }
 
-__attribute__((format(printf, 4, 5)))
-static int try(int root, const struct separate *of, int own, const char *fmt, ...)
+static bool has_build_id(const struct elf_image *image, const struct build_id *id)
+{
+	struct separate s;
+
+	return !separate__read(image, &s) && build_id__equal(&s.id, id);
+}
+
+/* With `alt` that build id counts, else what belongs to `of`. */
+static bool is_wanted(int fd, const struct separate *of, int own, const struct build_id *alt)
 {
 	struct elf_image image;
+	bool wanted;
+
+	if (is_same(fd, own) || elf_image__open_sections(&image, fd))
+		return false;
+	wanted = alt ? has_build_id(&image, alt) : separate__belongs(of, &image);
+	elf_image__close(&image);
+	return wanted;
+}
+
+__attribute__((format(printf, 5, 6)))
+static int try(int root, const struct separate *of, int own, const struct build_id *alt,
+	       const char *fmt, ...)
+{
 	char *path;
 	va_list args;
-	bool belongs;
 	int fd, n;
 
 	va_start(args, fmt);
@@ -65,24 +84,20 @@ static int try(int root, const struct separate *of, int own, const char *fmt, ..
 	free(path);
 	if (fd < 0)
 		return -1;
-	belongs = !is_same(fd, own) && !elf_image__open(&image, fd);
-	if (belongs) {
-		belongs = separate__belongs(of, &image);
-		elf_image__close(&image);
-	}
-	if (belongs)
+	if (is_wanted(fd, of, own, alt))
 		return fd;
 	close(fd);
 	return -1;
 }
 
-static int by_build_id(int root, const struct separate *of, int own)
+static int by_build_id(int root, const struct separate *of, int own, const struct build_id *alt)
 {
+	const struct build_id *id = alt ? alt : &of->id;
 	char hex[2 * BUILD_ID_MAX + 1] = "";
 
-	for (size_t i = 0; i < of->id.len; i++)
-		snprintf(hex + 2 * i, 3, "%02x", of->id.bytes[i]);
-	return of->id.len ? try(root, of, own, DEBUG_DIR "/.build-id/%.2s/%s.debug", hex, hex + 2) : -1;
+	for (size_t i = 0; i < id->len; i++)
+		snprintf(hex + 2 * i, 3, "%02x", id->bytes[i]);
+	return id->len ? try(root, of, own, alt, DEBUG_DIR "/.build-id/%.2s/%s.debug", hex, hex + 2) : -1;
 }
 
 static int by_link(int root, const struct separate *of, int own, const char *path)
@@ -92,25 +107,68 @@ static int by_link(int root, const struct separate *of, int own, const char *pat
 
 	if (!of->link[0] || path[0] != '/')
 		return -1;
-	fd = try(root, of, own, "%.*s/%s", dir, path, of->link);
+	fd = try(root, of, own, NULL, "%.*s/%s", dir, path, of->link);
 	if (fd < 0)
-		fd = try(root, of, own, "%.*s/.debug/%s", dir, path, of->link);
+		fd = try(root, of, own, NULL, "%.*s/.debug/%s", dir, path, of->link);
 	if (fd < 0)
-		fd = try(root, of, own, DEBUG_DIR "%.*s/%s", dir, path, of->link);
+		fd = try(root, of, own, NULL, DEBUG_DIR "%.*s/%s", dir, path, of->link);
 	return fd;
+}
+
+/* The target's root and ours; -1 for what there isn't, or is there twice. */
+static void get_roots(const struct debug_places *places, int *ours, int roots[2])
+{
+	*ours = open("/", O_PATH | O_CLOEXEC);
+	roots[0] = places->root;
+	roots[1] = is_same(*ours, places->root) ? -1 : *ours;
 }
 
 int debug_file__open(const struct debug_places *places, const struct separate *of, int own)
 {
-	int ours = open("/", O_PATH | O_CLOEXEC), fd = -1;
-	int roots[] = { places->root, is_same(ours, places->root) ? -1 : ours };
+	int ours, roots[2], fd = -1;
 
+	get_roots(places, &ours, roots);
 	for (int i = 0; i < 2 && fd < 0; i++)
 		if (roots[i] >= 0)
-			fd = by_build_id(roots[i], of, own);
+			fd = by_build_id(roots[i], of, own, NULL);
 	for (int i = 0; i < 2 && fd < 0; i++)
 		if (roots[i] >= 0)
 			fd = by_link(roots[i], of, own, places->path);
+	if (ours >= 0)
+		close(ours);
+	return fd;
+}
+
+/* As the kernel tells the place of an open file: from its own root where that isn't ours. */
+static int by_alt_path(int root, const struct separate *of, int debug)
+{
+	char self[64], path[4096], *slash;
+	ssize_t len;
+
+	if (of->alt[0] == '/')
+		return try(root, of, debug, &of->alt_id, "%s", of->alt);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", debug);
+	len = readlink(self, path, sizeof(path) - 1);
+	if (len <= 0 || path[0] != '/')
+		return -1;
+	path[len] = '\0';
+	slash = strrchr(path, '/');
+	return try(root, of, debug, &of->alt_id, "%.*s/%s", (int)(slash - path), path, of->alt);
+}
+
+int debug_file__open_alt(const struct debug_places *places, const struct separate *of, int debug)
+{
+	int ours, roots[2], fd = -1;
+
+	if (!of->alt[0])
+		return -1;
+	get_roots(places, &ours, roots);
+	for (int i = 0; i < 2 && fd < 0; i++)
+		if (roots[i] >= 0)
+			fd = by_alt_path(roots[i], of, debug);
+	for (int i = 0; i < 2 && fd < 0; i++)
+		if (roots[i] >= 0)
+			fd = by_build_id(roots[i], of, debug, &of->alt_id);
 	if (ours >= 0)
 		close(ours);
 	return fd;

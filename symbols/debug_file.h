@@ -25,6 +25,12 @@ struct debug_places {
  */
 int debug_file__open(const struct debug_places *places, const struct separate *of, int own);
 
+/*
+ * The same for the file that `of` names by .gnu_debugaltlink; `debug` is a descriptor of the file that
+ * `of` was read from, whose place relative paths begin at.
+ */
+int debug_file__open_alt(const struct debug_places *places, const struct separate *of, int debug);
+
 /* The regular file at `path` below `root`, for reading. A descriptor, or negative errno. */
 int debug_file__open_below(int root, const char *path);
 

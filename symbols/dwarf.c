@@ -24,14 +24,20 @@ struct ranges {
 };
 
 struct dwarf_file {
-	Elf *elf;
-	Dwarf *dwarf;
+	Elf *elf, *alt_elf;
+	Dwarf *dwarf, *alt;
 	struct ranges units;		/* by their own ranges, where .debug_aranges doesn't say */
 	bool has_units;
 	struct table *by_unit;		/* offset of a unit's DIE -> its struct ranges */
 };
 
-struct dwarf_file *dwarf_file__new(int fd)
+static Dwarf *open_dwarf(int fd, Elf **elf)
+{
+	*elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	return *elf ? dwarf_begin_elf(*elf, DWARF_C_READ, NULL) : NULL;
+}
+
+struct dwarf_file *dwarf_file__new(int fd, int alt)
 {
 	struct dwarf_file *f = calloc(1, sizeof(*f));
 
@@ -39,8 +45,10 @@ struct dwarf_file *dwarf_file__new(int fd)
 		return NULL;
 	elf_version(EV_CURRENT);
 	f->by_unit = table__new();
-	f->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	f->dwarf = f->elf ? dwarf_begin_elf(f->elf, DWARF_C_READ, NULL) : NULL;
+	f->dwarf = open_dwarf(fd, &f->elf);
+	f->alt = alt < 0 ? NULL : open_dwarf(alt, &f->alt_elf);
+	if (f->dwarf && f->alt)
+		dwarf_setalt(f->dwarf, f->alt);
 	if (f->by_unit && f->dwarf)
 		return f;
 	dwarf_file__free(f);
@@ -63,7 +71,9 @@ void dwarf_file__free(struct dwarf_file *f)
 	table__free(f->by_unit);
 	free(f->units.list);
 	dwarf_end(f->dwarf);
+	dwarf_end(f->alt);
 	elf_end(f->elf);
+	elf_end(f->alt_elf);
 	free(f);
 }
 
@@ -268,8 +278,14 @@ static void find_inlines(struct dwarf_file *f, Dwarf_Die *unit, uint64_t address
 	if (!r || !dwarf_offdie(f->dwarf, r->die, &die))
 		return;
 	while (out->nr < DWARF_MAX_FRAMES && find_inlined(&die, address)) {
+		const char *name = name_of(&die);
+
+		if (!name) {
+			out->nameless = true;
+			continue;
+		}
 		set_call_line(&out->frames[out->nr - 1], unit, &die);
-		out->frames[out->nr++] = (struct dwarf_frame){ .name = name_of(&die) };
+		out->frames[out->nr++] = (struct dwarf_frame){ .name = name };
 	}
 }
 

@@ -23,12 +23,14 @@ struct dwarf_answer {
 	/* outermost first; [0] is the function itself, without name, the others are inlined in it */
 	struct dwarf_frame frames[DWARF_MAX_FRAMES];
 	size_t nr;		/* 0: nothing is known */
+	bool nameless;		/* inlined calls without a name were left out */
 	bool split;		/* what is inlined there stands in another file (.dwo) */
 };
 
 struct dwarf_file;
 
-struct dwarf_file *dwarf_file__new(int fd);	/* NULL: no DWARF information, or out of memory */
+/* `alt`: of the file that it shares information with, -1: none. NULL: no DWARF, or out of memory. */
+struct dwarf_file *dwarf_file__new(int fd, int alt);
 void dwarf_file__free(struct dwarf_file *f);	/* NULL is fine */
 
 /* `address` is link-time. Strings live as long as `f`. */

@@ -74,7 +74,7 @@ static int read_segments(struct elf_image *image)
 	return 0;
 }
 
-static int read_headers(struct elf_image *image)
+static int read_headers(struct elf_image *image, bool sections_only)
 {
 	Elf64_Ehdr *h = &image->header;
 	int err = elf_image__read(image, 0, h, sizeof(*h));
@@ -82,12 +82,14 @@ static int read_headers(struct elf_image *image)
 	if (err)
 		return err == -EIO ? -ENOEXEC : err;
 	if (memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_ident[EI_CLASS] != ELFCLASS64 ||
-	    h->e_ident[EI_DATA] != ELFDATA2LSB || (h->e_type != ET_EXEC && h->e_type != ET_DYN))
+	    h->e_ident[EI_DATA] != ELFDATA2LSB)
 		return -ENOEXEC;
-	return read_segments(image);
+	if (sections_only)
+		return 0;
+	return h->e_type == ET_EXEC || h->e_type == ET_DYN ? read_segments(image) : -ENOEXEC;
 }
 
-int elf_image__open(struct elf_image *image, int fd)
+static int open_image(struct elf_image *image, int fd, bool sections_only)
 {
 	struct stat st;
 	int err;
@@ -98,10 +100,20 @@ int elf_image__open(struct elf_image *image, int fd)
 	if (!S_ISREG(st.st_mode) || st.st_size < 0)
 		return -ENOEXEC;
 	image->size = (uint64_t)st.st_size;
-	err = read_headers(image);
+	err = read_headers(image, sections_only);
 	if (err)
 		elf_image__close(image);
 	return err;
+}
+
+int elf_image__open(struct elf_image *image, int fd)
+{
+	return open_image(image, fd, false);
+}
+
+int elf_image__open_sections(struct elf_image *image, int fd)
+{
+	return open_image(image, fd, true);
 }
 
 int elf_image__open_memory(struct elf_image *image, const void *bytes, size_t size)
@@ -115,7 +127,7 @@ int elf_image__open_memory(struct elf_image *image, const void *bytes, size_t si
 	if (!image->bytes)
 		return -ENOMEM;
 	memcpy(image->bytes, bytes, size);
-	err = read_headers(image);
+	err = read_headers(image, false);
 	if (err)
 		elf_image__close(image);
 	return err;

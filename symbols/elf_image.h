@@ -40,6 +40,8 @@ struct elf_name {
 
 /* 0; -ENOEXEC: not a file of this kind; -errno. */
 int elf_image__open(struct elf_image *image, int fd);
+/* Of any type, without its segments: what only holds debug information may have none. */
+int elf_image__open_sections(struct elf_image *image, int fd);
 int elf_image__open_memory(struct elf_image *image, const void *bytes, size_t size);	/* copies */
 void elf_image__close(struct elf_image *image);
 

@@ -22,7 +22,7 @@ struct symbol_file {
 	struct separate separate;
 	struct elf_image other;		/* that has the .symtab if `image` doesn't */
 	int other_fd;			/* the debug file, ours; -1: none */
-	bool other_has_info;
+	struct separate other_separate;
 	const struct elf_image *of[NR_TABLES];
 	struct symbol_table tables[NR_TABLES];
 	struct elf_ranges code;
@@ -84,12 +84,11 @@ const struct separate *symbol_file__separate(const struct symbol_file *f)
 
 int symbol_file__add_debug(struct symbol_file *f, int fd)
 {
-	struct separate other;
 	int err;
 
 	if (f->located || f->other_fd >= 0)
 		return -EEXIST;
-	err = elf_image__open(&f->other, fd);
+	err = elf_image__open_sections(&f->other, fd);
 	if (!err && !separate__belongs(&f->separate, &f->other)) {
 		elf_image__close(&f->other);
 		err = -ENOEXEC;
@@ -97,15 +96,15 @@ int symbol_file__add_debug(struct symbol_file *f, int fd)
 	if (err)
 		return err;
 	f->other_fd = fd;
-	f->other_has_info = !separate__read(&f->other, &other) && other.has_debug_info;
-	return 0;
+	return separate__read(&f->other, &f->other_separate);
 }
 
-int symbol_file__debug_info(const struct symbol_file *f)
+int symbol_file__debug_info(const struct symbol_file *f, const struct separate **of)
 {
-	if (f->separate.has_debug_info)
-		return f->image.fd;
-	return f->other_has_info ? f->other_fd : -1;
+	bool own = f->separate.has_debug_info;
+
+	*of = own ? &f->separate : &f->other_separate;
+	return own ? f->image.fd : (*of)->has_debug_info ? f->other_fd : -1;
 }
 
 static void add_code(struct elf_ranges *code, uint64_t start, uint64_t size)

@@ -50,8 +50,11 @@ const struct separate *symbol_file__separate(const struct symbol_file *f);
  * caller's: -ENOEXEC (not ELF, or of another file), -EEXIST (there is one), -EIO, -ENOMEM.
  */
 int symbol_file__add_debug(struct symbol_file *f, int fd);
-/* Descriptor of the one of the two that has .debug_info, open until symbol_file__free; -1: none. */
-int symbol_file__debug_info(const struct symbol_file *f);
+/*
+ * Descriptor of the one of the two that has .debug_info, open until symbol_file__free, and what it says
+ * about further files; -1: none.
+ */
+int symbol_file__debug_info(const struct symbol_file *f, const struct separate **of);
 
 /*
  * Which function the byte at `offset` of the file belongs to. 0; -ENOENT: no symbol covers it;

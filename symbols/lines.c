@@ -29,7 +29,7 @@ struct lines_pool {
 
 struct lines {
 	struct lines_pool *pool;
-	int fd, sock;
+	int fd, alt, sock;
 	pid_t pid;		/* 0: not running */
 	uint64_t left_ns;
 	uint64_t asked;		/* number of the last question */
@@ -57,15 +57,19 @@ void lines_pool__set_pulse(struct lines_pool *p, bool (*pulse)(void *ctx), void 
 	p->ctx = ctx;
 }
 
-struct lines *lines__new(struct lines_pool *p, int fd)
+struct lines *lines__new(struct lines_pool *p, int fd, int alt)
 {
 	struct lines *l = calloc(1, sizeof(*l));
 	struct stat st;
 
-	if (!l)
+	if (!l) {
+		if (alt >= 0)
+			close(alt);
 		return NULL;
+	}
 	l->pool = p;
 	l->fd = fd;
+	l->alt = alt;
 	l->left_ns = LINES_FILE_NS;
 	if (fstat(fd, &st) || (uint64_t)st.st_size > LINES_MAX_FILE) {
 		l->given_up = true;
@@ -101,6 +105,8 @@ void lines__free(struct lines *l)
 	if (!l)
 		return;
 	stop(l);
+	if (l->alt >= 0)
+		close(l->alt);
 	free(l);
 }
 
@@ -121,7 +127,7 @@ static int start(struct lines *l)
 			slot = i;
 	if (p->running[slot])
 		stop(p->running[slot]);
-	l->pid = lines_worker__start(l->fd, &l->sock);
+	l->pid = lines_worker__start(l->fd, l->alt, &l->sock);
 	if (l->pid < 0) {
 		l->pid = 0;
 		return -1;
@@ -181,6 +187,8 @@ static size_t take(struct lines *l, size_t len)
 		give_up(l, "its debug information can't be read");
 	else if (flags & LINES_SPLIT)
 		l->missing = "its debug information is split, which is not read (.dwo files)";
+	else if (flags & LINES_NAMELESS)
+		l->missing = "their names stand in a file that isn't here (.gnu_debugaltlink)";
 	else if (flags & LINES_CUT)
 		l->missing = "names of more than 64 KiB";
 	return nr;

@@ -36,8 +36,11 @@ void lines_pool__free(struct lines_pool *p);	/* after all its struct lines; NULL
 void lines_pool__set_pulse(struct lines_pool *p, bool (*pulse)(void *ctx), void *ctx);
 #define LINES_PULSE_MS 100
 
-/* Of a file with .debug_info; the descriptor stays the caller's and open. NULL: out of memory. */
-struct lines *lines__new(struct lines_pool *p, int fd);
+/*
+ * Of a file with .debug_info; its descriptor stays the caller's and open. `alt`, which becomes ours, is the
+ * file that it shares information with (.gnu_debugaltlink), -1: none. NULL: out of memory.
+ */
+struct lines *lines__new(struct lines_pool *p, int fd, int alt);
 void lines__free(struct lines *l);		/* NULL is fine */
 
 /*

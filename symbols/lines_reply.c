@@ -48,6 +48,8 @@ size_t lines_reply__write(const struct dwarf_answer *answer, uint32_t flags, cha
 	}
 	if (answer->split)
 		reply.flags |= LINES_SPLIT;
+	if (answer->nameless)
+		reply.flags |= LINES_NAMELESS;
 	memcpy(message, &reply, sizeof(reply));
 	return w.len;
 }

@@ -21,6 +21,7 @@ enum lines_reply_flags {
 	LINES_NO_INFO = 1,	/* the file's debug information can't be read at all */
 	LINES_SPLIT = 2,	/* inlined calls stand in a .dwo file */
 	LINES_CUT = 4,		/* names too long for an answer were left out */
+	LINES_NAMELESS = 8,	/* inlined calls without names were left out */
 };
 
 struct lines_reply {

@@ -61,18 +61,21 @@ static void limit(int what, rlim_t to)
 	setrlimit(what, &r);
 }
 
-/* Only the file and the socket are left, as 3 and 4. */
-static int keep_only(int fd, int sock)
+enum { FILE_FD = 3, SOCK_FD = 4, ALT_FD = 5, NR_FDS = 6 };
+
+/* Nothing is left open but the file, the socket and, if there is one, the other file. */
+static int keep_only(int fd, int alt, int sock)
 {
-	int high_fd = fcntl(fd, F_DUPFD, 5), high_sock = fcntl(sock, F_DUPFD, 5);
-	int null = open("/dev/null", O_RDWR);
+	int high_fd = fcntl(fd, F_DUPFD, NR_FDS), high_sock = fcntl(sock, F_DUPFD, NR_FDS);
+	int high_alt = alt < 0 ? -1 : fcntl(alt, F_DUPFD, NR_FDS), null = open("/dev/null", O_RDWR);
 
 	if (high_fd < 0 || high_sock < 0 || null < 0)
 		return -errno;
 	/* Whoever reads our standard output must not wait for this process's end of it. */
-	if (dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(high_fd, 3) < 0 || dup2(high_sock, 4) < 0)
+	if (dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(high_fd, FILE_FD) < 0 ||
+	    dup2(high_sock, SOCK_FD) < 0 || (high_alt >= 0 && dup2(high_alt, ALT_FD) < 0))
 		return -errno;
-	return syscall(SYS_close_range, 5, ~0u, 0) ? -errno : 0;
+	return syscall(SYS_close_range, high_alt < 0 ? ALT_FD : NR_FDS, ~0u, 0) ? -errno : 0;
 }
 
 static int lose_rights(pid_t parent)
@@ -92,9 +95,9 @@ static int lose_rights(pid_t parent)
 	return allow_few_calls();
 }
 
-static void serve(int fd, int sock)
+static void serve(int fd, int alt, int sock)
 {
-	struct dwarf_file *file = dwarf_file__new(fd);
+	struct dwarf_file *file = dwarf_file__new(fd, alt);
 	static char message[LINES_MESSAGE];
 	struct dwarf_answer answer = {};
 	uint64_t address;
@@ -109,7 +112,7 @@ static void serve(int fd, int sock)
 	}
 }
 
-pid_t lines_worker__start(int fd, int *sock)
+pid_t lines_worker__start(int fd, int alt, int *sock)
 {
 	pid_t parent = getpid(), pid;
 	int pair[2], err;
@@ -118,8 +121,8 @@ pid_t lines_worker__start(int fd, int *sock)
 		return -errno;
 	pid = fork();
 	if (pid == 0) {
-		if (!keep_only(fd, pair[1]) && !lose_rights(parent))
-			serve(3, 4);
+		if (!keep_only(fd, alt, pair[1]) && !lose_rights(parent))
+			serve(FILE_FD, alt < 0 ? -1 : ALT_FD, SOCK_FD);
 		_exit(0);
 	}
 	err = -errno;

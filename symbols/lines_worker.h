@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-/* Its pid, and one end of a SOCK_SEQPACKET socket in *sock; or negative errno. */
-pid_t lines_worker__start(int fd, int *sock);
+/* `alt` may be -1. Its pid, and one end of a SOCK_SEQPACKET socket in *sock; or negative errno. */
+pid_t lines_worker__start(int fd, int alt, int *sock);
 
 #endif

@@ -217,6 +217,22 @@ static bool complete(const struct modules *m, const struct entry *e, struct symb
 	return (has->has_symtab && (has->has_debug_info || !m->lines)) || add_debug(m, e, file);
 }
 
+static struct lines *open_lines(const struct modules *m, const struct entry *e,
+				const struct symbol_file *file)
+{
+	struct debug_places places = { .root = e->root, .path = e->path };
+	const struct separate *of;
+	int fd = symbol_file__debug_info(file, &of), alt = -1;
+
+	if (fd < 0)
+		return NULL;
+	if (of->alt[0])
+		alt = debug_file__open_alt(&places, of, fd);
+	if (of->alt[0] && alt < 0 && m->fetch)
+		alt = m->fetch(m->fetch_ctx, &of->alt_id);
+	return lines__new(m->lines, fd, alt);
+}
+
 static void use(struct entry *e, const struct opened *o)
 {
 	e->module.file = o->file;
@@ -235,8 +251,8 @@ static void take(struct modules *m, struct entry *e, struct opened *o)
 		use(e, copy);
 		return;
 	}
-	if (m->lines && symbol_file__debug_info(o->file) >= 0)
-		o->lines = lines__new(m->lines, symbol_file__debug_info(o->file));
+	if (m->lines)
+		o->lines = open_lines(m, e, o->file);
 	o->name = e->module.name;
 	if (keep(m, o)) {
 		lines__free(o->lines);

@@ -75,6 +75,22 @@ static void read_link(const struct elf_image *image, const Elf64_Shdr *s, struct
 	memcpy(&out->link_crc, text + padded((uint32_t)len + 1), sizeof(out->link_crc));
 }
 
+/* A path, '\0', a build id. */
+static void read_alt(const struct elf_image *image, const Elf64_Shdr *s, struct separate *out)
+{
+	char text[sizeof(out->alt) + BUILD_ID_MAX] = "";
+	size_t size = s->sh_size < sizeof(text) ? s->sh_size : sizeof(text), len;
+
+	if (elf_image__read(image, s->sh_offset, text, size))
+		return;
+	len = strnlen(text, size);
+	if (!len || len >= sizeof(out->alt) || size - len - 1 < 2 || size - len - 1 > BUILD_ID_MAX)
+		return;
+	memcpy(out->alt, text, len + 1);
+	out->alt_id.len = size - len - 1;
+	memcpy(out->alt_id.bytes, text + len + 1, out->alt_id.len);
+}
+
 static int read_section(const struct elf_image *image, const Elf64_Shdr *s, const char *name,
 			struct separate *out)
 {
@@ -86,6 +102,8 @@ static int read_section(const struct elf_image *image, const Elf64_Shdr *s, cons
 		out->has_symtab = true;
 	if (!strcmp(name, ".gnu_debuglink")) {
 		read_link(image, s, out);
+	} else if (!strcmp(name, ".gnu_debugaltlink")) {
+		read_alt(image, s, out);
 	} else if (!strcmp(name, ".gnu_debugdata")) {
 		out->mini_offset = s->sh_offset;
 		out->mini_size = s->sh_size;
@@ -111,7 +129,7 @@ static int read_sections(const struct elf_image *image, struct separate *out)
 	    elf_image__holds(image, sections[index].sh_offset, sections[index].sh_size))
 		names = (struct elf_strings){ sections[index].sh_offset, sections[index].sh_size };
 	for (size_t i = 0; i < nr && !err; i++) {
-		char name[16] = "";	/* longer ones are none of ours */
+		char name[24] = "";	/* longer ones are none of ours */
 		uint64_t left = sections[i].sh_name < names.size ? names.size - sections[i].sh_name : 0;
 
 		if (left > sizeof(name) - 1)

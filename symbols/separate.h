@@ -2,7 +2,8 @@
 /*
  * What an ELF file says about where the rest of its symbols is: its build id (gABI "Note Section",
  * NT_GNU_BUILD_ID), the name and checksum of a debug file (.gnu_debuglink, as binutils writes it),
- * an xz-compressed image of local symbols (.gnu_debugdata).
+ * an xz-compressed image of local symbols (.gnu_debugdata), the file that holds what debug information
+ * of several files has in common (.gnu_debugaltlink, as dwz writes it).
  */
 #ifndef SYMBOLS_SEPARATE_H
 #define SYMBOLS_SEPARATE_H
@@ -20,6 +21,8 @@ struct separate {
 	struct build_id id;
 	char link[256];		/* a file name without directories; "": none */
 	uint32_t link_crc;
+	char alt[1024];		/* path, from the file's own directory if it is relative; "": none */
+	struct build_id alt_id;
 	uint64_t mini_offset, mini_size;	/* .gnu_debugdata; size 0: none */
 	bool has_symtab;
 	bool has_debug_info;	/* .debug_info with something in it */

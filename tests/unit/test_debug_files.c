@@ -199,6 +199,72 @@ START_TEST(compressed_in_the_file)
 }
 END_TEST
 
+static const char inlined_source[] =
+	"static inline __attribute__((always_inline)) int inlined_fn(int x)"
+	"{ __asm__ volatile(\\\"nop; nop\\\"); return x + VALUE; }"
+	"static __attribute__((noinline)) int hidden_fn(int x) { return inlined_fn(x); }"
+	"int main(int c, char **v) { (void)v; return hidden_fn(c); }";
+
+/* Inlined calls at hidden_fn of `full`, by the debug information of `file` in root/opt/app; -1: none. */
+static int inlines_of(const char *file, const char *full, const char **why)
+{
+	struct symbols *s = symbols__new();
+	int root = open_built("root"), fd, nr;
+	size_t pos = 0;
+	char path[300];
+	const char *name;
+	struct resolved r;
+
+	snprintf(path, sizeof(path), "root/opt/app/%s", file);
+	fd = open_built(path);
+	ck_assert_int_eq(symbols__use_lines(s, NULL, NULL), 0);
+	ck_assert_int_eq(symbols__add_file(s, 1, fd, path), 0);
+	ck_assert_int_eq(symbols__set_place(s, 1, root, path + 4), 0);
+	/* Without -pie and with one segment at its start: an address is an offset and a constant. */
+	ck_assert(symbols__resolve(s, FRAME_MAKE_FILE(FRAME_FILE, 1, address_of(full, "hidden_fn") -
+						      0x400000), &r));
+	ck_assert_str_eq(r.name, "hidden_fn");
+	nr = r.line ? (int)r.nr_inlines : -1;
+	if (nr > 0)
+		ck_assert_str_eq(r.inlines[0].name, "inlined_fn");
+	*why = symbols__next_missing(s, &pos, &name, why) ? *why : NULL;
+	symbols__free(s);
+	close(fd);
+	close(root);
+	return nr;
+}
+
+/* What two programs have in common stands in a third file: names of inlined functions, for one. */
+START_TEST(shared_debug_information)
+{
+	static const char *const links[] = { "/usr/share/common", "../../usr/share/common" };
+	const char *why;
+
+	if (system("dwz --version >/dev/null 2>&1")) {
+		printf("no dwz here\n");
+		return;
+	}
+	for (int i = 0; i < 2; i++) {
+		places__make_dir();
+		ck_assert_int_eq(places__sh(
+			"cd %s && mkdir -p root/opt/app root/usr/share && echo \"%s\" >p.c && for k in 1 2; do"
+			" gcc -O1 -g -no-pie -Wl,--build-id -DVALUE=$k -o full$k p.c && cp full$k root/opt/app/ ||"
+			" exit 1; done && cd root/opt/app && dwz -m ../../usr/share/common -M %s full1 full2",
+			places_dir, inlined_source, links[i]), 0);
+		ck_assert_int_eq(inlines_of("full1", "full1", &why), 1);
+		ck_assert_ptr_null(why);
+		/* of another build, then none */
+		ck_assert_int_eq(places__sh("cp %s/full1 %s/root/usr/share/common", places_dir, places_dir), 0);
+		ck_assert_int_eq(inlines_of("full1", "full1", &why), 0);
+		ck_assert_ptr_nonnull(strstr(why, "gnu_debugaltlink"));
+		ck_assert_int_eq(places__sh("rm %s/root/usr/share/common", places_dir), 0);
+		ck_assert_int_eq(inlines_of("full1", "full1", &why), 0);
+		ck_assert_ptr_nonnull(strstr(why, "gnu_debugaltlink"));
+		places__remove_dir();
+	}
+}
+END_TEST
+
 /* Opens count, as many processes map copies of one build. */
 START_TEST(copies_are_read_once)
 {
@@ -229,4 +295,4 @@ START_TEST(copies_are_read_once)
 END_TEST
 
 UNIT_MAIN("debug_files", stripped_without_any, by_build_id, by_debug_link, compressed_in_the_file,
-	  copies_are_read_once)
+	  shared_debug_information, copies_are_read_once)

@@ -119,7 +119,7 @@ static void compare_all(const char *by)
 {
 	struct lines_pool *p = lines_pool__new();
 	int fd = open_built("p");
-	struct lines *l = lines__new(p, fd);
+	struct lines *l = lines__new(p, fd, -1);
 	const struct lines_frame *frames;
 	unsigned long address, nr_addresses = 0;
 	size_t nr, deepest = 0;
@@ -175,7 +175,7 @@ START_TEST(split_is_said)
 	places__make_dir();
 	if (build("g++", "-g -gsplit-dwarf")) {
 		fd = open_built("p");
-		l = lines__new(p, fd);
+		l = lines__new(p, fd, -1);
 		f = addresses();
 		ck_assert_int_eq(fscanf(f, "%lx", &address), 1);
 		pclose(f);
@@ -249,7 +249,7 @@ START_TEST(without_rights)
 	places__make_dir();
 	if (build("g++", "-g")) {
 		fd = open_built("p");
-		l = lines__new(p, fd);
+		l = lines__new(p, fd, -1);
 		ck_assert_int_eq(worker(), 0);
 		ck_assert_uint_gt(lines__find(l, main_address(), &frames), 0);
 		ck_assert_str_eq(status_of(worker(), "Seccomp"), "\t2");
@@ -293,7 +293,7 @@ START_TEST(too_long_and_dead)
 	if (build("g++", "-g")) {
 		fd = open_built("p");
 		for (int i = 0; i < 3; i++) {
-			l[i] = lines__new(p, fd);
+			l[i] = lines__new(p, fd, -1);
 			ck_assert_uint_gt(lines__find(l[i], main_address(), &frames), 0);
 			kill(worker(), i == 1 ? SIGKILL : SIGSTOP);
 			lines_pool__set_pulse(p, count_pulse, i == 2 ? &second : &never);
@@ -330,7 +330,7 @@ START_TEST(few_processes)
 	if (build("g++", "-g")) {
 		fd = open_built("p");
 		for (int i = 0; i < FILES; i++)
-			l[i] = lines__new(p, fd);
+			l[i] = lines__new(p, fd, -1);
 		for (int i = 0; i < 2 * FILES; i++)
 			ck_assert_uint_gt(lines__find(l[i % FILES], main_address(), &frames), 0);
 		for (int i = 0; i < FILES; i++)
@@ -375,7 +375,7 @@ START_TEST(damaged)
 			ck_assert_int_eq(pwrite(fd, &byte, 1, st.st_size / 4 +
 						rand() % (st.st_size * 3 / 4)), 1);
 		}
-		l = lines__new(p, fd);
+		l = lines__new(p, fd, -1);
 		for (unsigned long at = 0; at < 64; at++)
 			lines__find(l, main_at + at, &frames);
 		if (turn % 4 == 0) {
