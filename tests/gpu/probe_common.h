@@ -31,6 +31,7 @@
 	X(CtxDestroy, "cuCtxDestroy_v2", (CUcontext)) \
 	X(CtxSetCurrent, "cuCtxSetCurrent", (CUcontext)) \
 	X(CtxGetCurrent, "cuCtxGetCurrent", (CUcontext *)) \
+	X(CtxGetId, "cuCtxGetId", (CUcontext, unsigned long long *)) \
 	X(CtxSynchronize, "cuCtxSynchronize", (void)) \
 	X(ModuleLoad, "cuModuleLoad", (CUmodule *, const char *)) \
 	X(ModuleUnload, "cuModuleUnload", (CUmodule)) \

@@ -3,6 +3,7 @@
  * What event calls answer after the end of what they belong to. May crash: one process each.
  *   probe_dead context | recycled | reset | stream | event | stream-record | fork | race | race-reset
  *   probe_dead locked | locked-reset: as race, but no question is under way during the end
+ *   probe_dead numbers: are the driver's numbers for contexts really never used twice, as addresses are?
  */
 #include "probe_common.h"
 
@@ -210,6 +211,31 @@ static void forked(void)
 	       cu.Elapsed(&ms, first, second));
 }
 
+#define LIVES 60
+
+/* A primary context that is reset, and others, in turn: each is noted while it lives. */
+static void numbers(void)
+{
+	static CUcontext handle[LIVES];
+	static unsigned long long id[LIVES];
+	int failed = 0, old_handles = 0, old_ids = 0;
+
+	for (int i = 0; i < LIVES; i++) {
+		if (i % 2)
+			MUST(cu.CtxCreate(&handle[i], 0, dev));
+		else
+			MUST(cu.PrimaryRetain(&handle[i], dev));
+		failed += cu.CtxGetId(handle[i], &id[i]) != CUDA_SUCCESS;
+		for (int k = 0; k < i; k++) {
+			old_handles += handle[k] == handle[i];
+			old_ids += id[k] == id[i];
+		}
+		MUST(i % 2 ? cu.CtxDestroy(handle[i]) : cu.PrimaryReset(dev));
+	}
+	printf("%d contexts: %d pairs with one address, %d with one number, %d refused; first numbers "
+	       "%llu %llu %llu %llu\n", LIVES, old_handles, old_ids, failed, id[0], id[1], id[2], id[3]);
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "context";
@@ -221,6 +247,8 @@ int main(int argc, char **argv)
 	locked = !strncmp(how, "locked", 6);
 	if (locked || !strncmp(how, "race", 4)) {
 		race(strstr(how, "-reset") != NULL);
+	} else if (!strcmp(how, "numbers")) {
+		numbers();
 	} else if (!strcmp(how, "fork")) {
 		forked();
 	} else {

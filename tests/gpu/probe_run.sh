@@ -128,7 +128,7 @@ step 15 ./probe_harvest contexts
 step 40 ./probe_harvest capture
 step 20 ./probe_harvest null
 step 15 ./probe_harvest log
-for how in context recycled reset stream event stream-record fork race race-reset locked locked-reset; do
+for how in context recycled reset stream event stream-record fork numbers race race-reset locked locked-reset; do
 	step 15 ./probe_dead $how
 done
 

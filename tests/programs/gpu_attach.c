@@ -17,10 +17,12 @@
  *				where STATUS is 0
  *	hold N | release	one more thread queues N launches behind a wait: "held"; "made N"
  *	renew			all streams, modules and the context are made anew: "renewed"
+ *	contexts N		so many further contexts, two launches in each: "made N"
  *	fork			a child answers from then on, until its own quit: "child PID"
  *	quit			"bye"
  *
- *	gpu_attach [-u] [-p US] LIBRARY		US: pause after 16 launches (100)
+ *	gpu_attach [-u] [-c] [-p US] LIBRARY	US: pause after 16 launches (100); -c: each thread has
+ *				a context of its own, and another one after every 96 launches
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -37,10 +39,14 @@
 #define KERNELS 4
 #define OWN_EVENTS 8		/* one launch of so many is between events of the program's own */
 #define SYNC 32
+#define LIFE 96			/* launches of a context of a thread's own: a multiple of SYNC */
 
 struct worker {
 	pthread_t thread;
 	int number;
+	CUcontext context;
+	CUmodule module;
+	CUfunction kernels[KERNELS];
 	CUstream stream;
 	CUevent begin, end;
 	bool recorded;
@@ -55,6 +61,7 @@ static const char *library_path;
 static CUcontext context;
 static CUmodule module;
 static CUfunction kernels[KERNELS];
+static bool own_contexts;
 static struct worker workers[MAX_THREADS];
 static int nr_workers;
 static useconds_t pause_us = 100;
@@ -79,7 +86,7 @@ static void step(struct worker *w)
 {
 	bool own = w->made % OWN_EVENTS == 0;
 	uint64_t ns = 1000 + next(w) % 20000;
-	CUfunction f = kernels[next(w) % KERNELS];
+	CUfunction f = w->kernels[next(w) % KERNELS];
 	float ms = 0;
 
 	if (own)
@@ -112,6 +119,39 @@ static void make_stream(struct worker *w)
 	w->value = p;
 }
 
+static void find_kernels(CUmodule m, CUfunction f[KERNELS])
+{
+	static const char *const names[KERNELS] = { "spin_a", "spin_b", "spin_c", "spin_d" };
+
+	for (int i = 0; i < KERNELS; i++)
+		f[i] = app__function(m, names[i]);
+}
+
+static void settle(struct worker *w)
+{
+	if (own_contexts) {
+		MUST(cuCtxCreate_v2(&w->context, 0, 0));
+		w->module = app__module(module_text);
+		find_kernels(w->module, w->kernels);
+	} else {
+		w->context = context;
+		memcpy(w->kernels, kernels, sizeof(kernels));
+	}
+	make_stream(w);
+}
+
+/* In the middle of whatever a guest is doing: the addresses come again at once. */
+static void live_anew(struct worker *w)
+{
+	MUST(cuMemFreeHost(w->value));
+	if (w->made / LIFE % 2) {
+		MUST(cuStreamDestroy_v2(w->stream));
+		MUST(cuModuleUnload(w->module));
+	}
+	MUST(cuCtxDestroy_v2(w->context));
+	settle(w);
+}
+
 static void *work(void *arg)
 {
 	struct worker *w = arg;
@@ -127,9 +167,11 @@ static void *work(void *arg)
 		pthread_mutex_unlock(&lock);
 		if (stop_all)
 			return NULL;
-		MUST(cuCtxSetCurrent(context));
+		MUST(cuCtxSetCurrent(w->context));
 		while (w->made < __atomic_load_n(&w->until, __ATOMIC_ACQUIRE)) {
 			step(w);
+			if (own_contexts && w->made % LIFE == 0)
+				live_anew(w);
 			if (pause_us && w->made % 16 == 0)
 				usleep(pause_us);
 		}
@@ -138,12 +180,9 @@ static void *work(void *arg)
 
 static void start_driver(void)
 {
-	static const char *const names[KERNELS] = { "spin_a", "spin_b", "spin_c", "spin_d" };
-
 	context = app__start();
 	module = app__module(module_text);
-	for (int i = 0; i < KERNELS; i++)
-		kernels[i] = app__function(module, names[i]);
+	find_kernels(module, kernels);
 }
 
 static void start_workers(int nr)
@@ -153,7 +192,7 @@ static void start_workers(int nr)
 
 		w->number = nr_workers;
 		w->random = w->hash = (uint64_t)nr_workers + 1;
-		make_stream(w);
+		settle(w);
 		if (pthread_create(&w->thread, NULL, work, w))
 			exit(8);
 	}
@@ -399,7 +438,28 @@ static void renew(void)
 	MUST(cuDevicePrimaryCtxReset_v2(0));
 	start_driver();
 	for (int i = 0; i < nr_workers; i++)
-		make_stream(&workers[i]);
+		settle(&workers[i]);
+}
+
+static void more_contexts(unsigned long n)
+{
+	unsigned long made = 0;
+	CUcontext old, one;
+	CUmodule m;
+	CUstream s;
+
+	MUST(cuCtxGetCurrent(&old));
+	for (unsigned long i = 0; i < n; i++) {
+		MUST(cuCtxCreate_v2(&one, 0, 0));
+		m = app__module(module_text);
+		s = app__stream();
+		for (int k = 0; k < 2; k++)
+			made += !app__launch(app__function(m, "spin_a"), s, 1000);
+		MUST(cuStreamSynchronize(s));
+		MUST(cuCtxPopCurrent_v2(&one));
+	}
+	MUST(cuCtxSetCurrent(old));
+	printf("made %lu\n", made);
 }
 
 static void print_hashes(void)
@@ -460,6 +520,8 @@ static bool obey(const char *line)
 	} else if (!strcmp(word, "renew")) {
 		renew();
 		printf("renewed\n");
+	} else if (!strcmp(word, "contexts")) {
+		more_contexts(n);
 	} else if (!strcmp(word, "fork")) {
 		return fork_child() || true;
 	} else if (!strcmp(word, "quit")) {
@@ -477,9 +539,10 @@ int main(int argc, char **argv)
 	char line[256];
 	int o;
 
-	while ((o = getopt(argc, argv, "up:")) != -1)
+	while ((o = getopt(argc, argv, "ucp:")) != -1)
 		switch (o) {
 		case 'u': later = true; break;
+		case 'c': own_contexts = true; break;
 		case 'p': pause_us = (useconds_t)atol(optarg); break;
 		default: return 64;
 		}

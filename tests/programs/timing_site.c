@@ -8,6 +8,7 @@
  *	PID TID hello FD
  *
  * TIMING_RAISE=N[,M]: raises SIGUSR1 at the Nth hit, and at every Mth from there on.
+ * TIMING_WAIT=FILE: a launch stays at its site as long as there is that file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,6 +39,14 @@ static void raise_at(void)
 		raise(SIGUSR1);
 }
 
+static void wait_at(void)
+{
+	const char *file = getenv("TIMING_WAIT");
+
+	while (file && !access(file, F_OK))
+		usleep(1000);
+}
+
 static void hit(int kind, uint64_t id, const void *arg)
 {
 	const struct channel_launch *l = arg;
@@ -62,8 +71,10 @@ static void hit(int kind, uint64_t id, const void *arg)
 		abort();
 	if (id && id != l->id)
 		abort();
-	if (id)
+	if (id) {
+		wait_at();
 		raise_at();
+	}
 	errno = saved;
 }
 

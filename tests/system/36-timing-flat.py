@@ -12,21 +12,10 @@ import threading
 import time
 
 import timing
-from timing import NONE, OUTSTANDING, Run, program
+from timing import NONE, OUTSTANDING, Run, own_memory, program
 
 checks = timing.Checks()
 timing.collector()
-
-
-def own_memory(pid):
-    """KiB of the library's private mapping: the one that is wiped in forked children."""
-    with open(f"/proc/{pid}/smaps", encoding="utf-8") as f:
-        for line in f:
-            if line.startswith("Rss:"):
-                rss = int(line.split()[1])
-            elif line.startswith("VmFlags:") and " wf" in line:
-                return rss
-    return 0
 
 
 def watch(name, samples, stop):

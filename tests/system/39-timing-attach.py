@@ -16,7 +16,8 @@ import time
 
 import timing
 from attaching import Program, Session, account
-from timing import CONTEXT_GONE, LIBRARY, NO_END, NONE, wait_for
+from timing import CONTEXT_GONE, LIBRARY, NO_END, NONE, OTHER_CONTEXT, REASON_STRAGGLER, REFUSED, TMP, \
+    wait_for
 
 checks = timing.Checks()
 ECANCELED, ELIBACC, ENOENT, EPERM, EINPROGRESS = 125, 79, 2, 1, 115
@@ -266,6 +267,87 @@ def renewed():
     target.quit(checks, "renewed")
 
 
+def stuck():
+    """A thread that does not even come out of the library: its session ends without it, and no other
+    begins before it has come out."""
+    gate = os.path.join(TMP, "gate")
+    target = Program("-p", 0, library=timing.seen_library(), TIMING_WAIT=gate)
+    target.ask("start", 1)
+    worker = next(t for t in map(int, os.listdir(f"/proc/{target.pid}/task")) if t != target.pid)
+    target.attach()
+    session = Session(target.pid)
+    session.armed(checks, "stuck")
+    with open(gate, "w", encoding="utf-8"):
+        target.ask("run")
+    checks(wait_for(lambda: sleeps_in_nanosleep(target.pid, worker), 10), "stuck: at its site")
+    channel = session.end()
+    account(checks, channel, 1, "stuck", 1)
+    checks.equal(channel.count("launched"), 1, "stuck: launches")
+    checks.equal(target.attach()[0], 0, "stuck: attach")
+    session = Session(target.pid)
+    checks.equal(session.said(), ["ready", str(REFUSED), str(REASON_STRAGGLER)], "stuck: refused")
+    checks.equal(session.end().detail, worker, "stuck: the thread that it is")
+    os.remove(gate)
+    checks(target.number("pause") > 0, "stuck: goes on")
+    target.attach()
+    session = Session(target.pid)
+    session.armed(checks, "stuck: later")
+    target.ask("burst", 50)
+    channel = session.end()
+    account(checks, channel, 3, "stuck: later")
+    checks.equal(channel.by_cause()[NONE], 50, "stuck: later, times")
+    target.quit(checks, "stuck")
+
+
+def sleeps_in_nanosleep(pid, tid):
+    with open(f"/proc/{pid}/task/{tid}/syscall", encoding="utf-8") as f:
+        return f.read().split()[0] in ("35", "230")
+
+
+def many_contexts():
+    """The table holds 64: those of sessions before give way."""
+    target = Program("-p", 0)
+    target.ask("start", 1)
+    for number, contexts, timed in ((1, 60, 60), (2, 30, 30), (3, 70, 63)):
+        where = f"contexts {number}"
+        target.attach()
+        session = Session(target.pid)
+        session.armed(checks, where)
+        target.ask("burst", 10)
+        checks.equal(target.number("contexts", contexts), 2 * contexts, where, "made")
+        channel = session.end()
+        account(checks, channel, number, where)
+        causes = channel.by_cause()
+        checks.equal(causes[NONE], 10 + 2 * timed, where, "times", causes)
+        checks.equal(causes[OTHER_CONTEXT], 2 * (contexts - timed), where, "without room")
+    target.quit(checks, "contexts")
+
+
+def ends(kind):
+    """The program ends while we are there, however far we are: as if we were not."""
+    for when in ("attached", "armed", "running", "stopped"):
+        where = f"end {kind} when {when}"
+        target = Program("-p", 0, kind=kind)
+        target.ask("start", 2)
+        target.attach()
+        session = None
+        if when != "attached":
+            session = Session(target.pid)
+            session.armed(checks, where)
+        if when == "running":
+            target.ask("burst", 100)
+        if when == "stopped":
+            session.process.stdin.close()
+        target.quit(checks, where)
+        if session:
+            session.process.stdin.close()
+            checks.equal(session.process.wait(timeout=30), 0, where, "the collector")
+            channel = session.read()
+            checks(not channel.broken, where, "the ring")
+            if when == "running":
+                checks.equal(channel.by_cause()[NONE], 200, where, "times")
+
+
 # --- other ways to have come ------------------------------------------------------------------------
 
 def children():
@@ -402,5 +484,5 @@ def together(*parts):
 together((stubs,), (disabled,), (nobody_comes,), (identity,), (collectors_that_die,), (two,))
 together((in_the_middle,), (stragglers, "simcuda"), (stragglers, "simcuda-relro"),
          (injected, "simcuda"), (injected, "simcuda-relro"), (children,))
-renewed()
+together((renewed,), (stuck,), (many_contexts,), (ends, "simcuda"), (ends, "simcuda-relro"))
 sys.exit(checks.status())

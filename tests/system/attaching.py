@@ -15,9 +15,9 @@ SESSION = 51
 class Program:
     """gpu_attach, and its answers."""
 
-    def __init__(self, *options, kind="simcuda", **variables):
+    def __init__(self, *options, kind="simcuda", library=LIBRARY, **variables):
         self.process = subprocess.Popen(
-            program("gpu_attach", *options, LIBRARY), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            program("gpu_attach", *options, library), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             env=timing.environment(kind, **variables), cwd=TMP)
         self.pid = self.process.pid
         self.sessions = 0
@@ -94,9 +94,9 @@ class Session:
         return run.channel
 
 
-def twin(checks, threads, launches, **variables):
+def twin(checks, threads, launches, *options, **variables):
     """What the program sees when nobody looks on."""
-    alone = Program("-p", 0, **variables)
+    alone = Program("-p", 0, *options, **variables)
     alone.ask("start", threads)
     alone.ask("upto", launches)
     hashes = alone.ask("hash")

@@ -19,7 +19,7 @@ NONE, CAPTURED, PDL, POOL_EMPTY, OUTSTANDING, OTHER_CONTEXT, RECORD_FAILED, LAUN
     CONTEXT_GONE, CONTEXT_ERROR, NO_END, DISTURBED, NO_STREAM, ENTRY, BAD_TIME = range(15)
 STARTING, ARMED, RUNNING, PASSIVE, REFUSED = range(5)
 REASON_SHAPE, REASON_SLOT_FOREIGN, REASON_STOPPED, REASON_SILENT, REASON_NO_COLLECTOR, \
-    REASON_EXIT = 4, 8, 13, 14, 15, 16
+    REASON_EXIT, REASON_SUPERSEDED, REASON_STRAGGLER = 4, 8, 13, 14, 15, 16, 17, 18
 F_CAPTURED, F_PDL, F_GRAPH, F_TIMED, F_COOPERATIVE, F_FAILED, F_PTSZ, F_NO_BLOCK = \
     (1 << n for n in range(8))
 UNKNOWN, BUSY, IDLE = range(3)
@@ -219,6 +219,17 @@ def wait_for(what, seconds):
             pass
         time.sleep(0.05)
     return False
+
+
+def own_memory(pid):
+    """KiB of the library's private mapping: the one that is wiped in forked children."""
+    with open(f"/proc/{pid}/smaps", encoding="utf-8") as f:
+        for line in f:
+            if line.startswith("Rss:"):
+                rss = int(line.split()[1])
+            elif line.startswith("VmFlags:") and " wf" in line:
+                return rss
+    return 0
 
 
 def program(name, *args):
