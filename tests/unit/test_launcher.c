@@ -9,7 +9,7 @@
 START_TEST(commands_that_work_elsewhere_are_known)
 {
 	static const char *const away[] = { "docker", "/usr/bin/podman", "./srun", "ray", "kubectl" };
-	static const char *const here[] = { "python3", "docker-compose.py", "/docker/run", "", "/", "torchrun" };
+	static const char *const here[] = { "python3", "docker.py", "/docker/run", "", "/", "torchrun" };
 
 	for (size_t i = 0; i < sizeof(away) / sizeof(away[0]); i++) {
 		const char *advice = launcher__advice(away[i]);
