@@ -105,6 +105,8 @@ static bool pulse(void *ctx)
 	if (s->launches)
 		launches__heartbeat(s->launches);
 	session__on_signal(s);
+	if (s->stop && !s->command)
+		log__progress("looking up names");
 	return s->aborted;
 }
 
