@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# timeout: 180
+# timeout: 300
 """Launches and GPU time by call path are exactly those of the programs' own accounts.
 
 Every chain, every kernel, every form of driver, with the library and by probes: counts exact,

@@ -31,11 +31,11 @@ def paced(mode, rate, seconds):
     what = f"{mode}, {rate} a second for {seconds:g} s"
     r = L.run([f"{L.PROGRAMS}/gpu_paced", "4", str(rate), f"{seconds:g}"], mode=mode,
               metric="launches", timeout=seconds * 4 + 60)
-    L.compare(check, what, r, "launches", named=mode == "library")
+    L.compare(check, what, r, "launches", named=not L.by_probes(mode))
     made = sum(c.launches for c in L.account(r.out))
     check(made == rate * seconds, f"{what}: the program made {made}")
     check(r.launches() == made and r.lost() == 0, f"{what}: {r.launches()} of {made}, {r.lost()} lost")
-    if mode == "library":
+    if not L.by_probes(mode):
         check(r.timed() + r.untimed() == made, f"{what}: {r.timed()} timed, {r.untimed()} not")
         check(r.untimed() == 0, f"{what}: {r.untimed()} without a time")
     show(r)
@@ -59,7 +59,7 @@ def settle(what, r, named):
 def unpaced(mode, count):
     r = L.run([f"{L.PROGRAMS}/gpu_paced", "4", "0", str(count)], mode=mode, metric="launches",
               timeout=150)
-    settle(f"{mode}, unpaced", r, mode == "library")
+    settle(f"{mode}, unpaced", r, not L.by_probes(mode))
     check(not r.complaints(), f"{mode}, unpaced: {r.complaints()}")
 
 
@@ -105,7 +105,9 @@ def to_its_end(child):
 
 paced("library", 50000, SECS)
 paced("probes", 50000, SECS / 2)
+paced("attached", 50000, SECS / 2)
 unpaced("library", 100000)
+unpaced("attached", 100000)
 unpaced("probes", 100000)
 # The ring holds some 280,000 records: these have to run over.
 r = stopped("probes", 120000, to_its_end)

@@ -56,11 +56,11 @@ class Running:
         self.path = os.path.join(L.TMP, "o.folded")
         argv = [L.GPUCOLLECT, *L.options(mode, "launches"), *options, "-y", "-o", self.path, "--",
                 f"{L.PROGRAMS}/gpu_until", "4", "0"]
-        self.what = mode
         self.process = subprocess.Popen(argv, env=L.environment(), stdin=subprocess.PIPE, text=True,
                                         bufsize=1, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         check(self.process.stdout.readline().startswith("ready"), f"{mode}: not ready")
         self.target = children(self.process.pid)[0]
+        self.span = 0, 0	# launches made before gpucollect saw them: at least and at most
 
     def made(self):
         self.process.stdin.write("?")
@@ -75,16 +75,43 @@ class Running:
         return L.Run(self.process.returncode, out, err, self.path)
 
 
+class RunningAttached:
+    """The program first, then gpucollect on it."""
+
+    def __init__(self, mode, *options):
+        self.path = os.path.join(L.TMP, "o.folded")
+        self.process = subprocess.Popen([f"{L.PROGRAMS}/gpu_until", "4", "0"], env=L.environment(),
+                                        stdin=subprocess.PIPE, text=True, bufsize=1,
+                                        stdout=subprocess.PIPE)
+        check(self.process.stdout.readline().startswith("ready"), f"{mode}: not ready")
+        before = self.made()
+        self.collector = L.Attached([self.process.pid], *L.options(mode, "launches"), *options, "-y",
+                                    "-o", self.path)
+        self.collector.wait_recording()
+        self.span = before, self.made()
+
+    made = Running.made
+
+    def usage(self):
+        return Usage(self.process.pid), Usage(self.collector.process.pid)
+
+    def end(self):
+        out, _ = self.process.communicate(timeout=60)
+        self.collector.process.wait(60)
+        return L.Run(self.collector.process.returncode, out, self.collector.said(), self.path)
+
+
 def until(mode):
-    run, samples = Running(mode), []
-    while (made := run.made()) < LAUNCHES:
+    run, samples = (RunningAttached if mode.startswith("attached") else Running)(mode), []
+    while (made := run.made() - run.span[1]) < LAUNCHES:
         if made >= LAUNCHES // 5 and not samples:
             samples.append(run.usage())
         time.sleep(0.05)
     samples.append(run.usage())
     r = run.end()
     made = sum(c.launches for c in L.account(r.out))
-    check(r.status == 0 and r.launches() + r.lost() == made,
+    seen = r.launches() + r.lost()
+    check(r.status == 0 and made - run.span[1] <= seen <= made - run.span[0],
           f"{mode}: status {r.status}, {r.launches()} launches, {r.lost()} lost, made {made}")
     compare(mode, "target", samples[0][0], samples[1][0], 512)
     compare(mode, "gpucollect", samples[0][1], samples[1][1], 2048)
@@ -124,5 +151,7 @@ def coming_and_going():
 
 until("library")
 until("probes")
+until("attached")
+until("attached-probes")
 coming_and_going()
 sys.exit(check.status())

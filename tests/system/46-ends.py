@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# timeout: 300
+# timeout: 600
 """Launches of programs that end, fork, exec, capture, chain, queue up and replace their contexts.
 
 Status and output are the program's own; every launch that its account has is counted under its path
@@ -33,7 +33,7 @@ def compare(r, metric="launches", mode="library", without=()):
     chains = L.account(r.out)
     if metric == "gpu":
         chains = [c for c in chains if c not in without]
-    L.compare(check, r.what, r, metric, chains, named=mode == "library")
+    L.compare(check, r.what, r, metric, chains, named=not L.by_probes(mode))
     return sum(c.launches for c in L.account(r.out))
 
 
@@ -43,12 +43,13 @@ def ends():
                         ("kill", 137), ("running", 0), ("thread", 0), ("atexit", 0), ("late", 0),
                         ("exec", 0), ("fork", 0), ("before", 0)):
         under_way = how in ("exit", "_exit", "abort", "term", "kill", "running", "atexit")
-        r = run("gpu_ends", how, status=status)
-        made = compare(r)
-        check(r.launches() == made and r.timed() == made - under_way,
-              f"{r.what}: {r.launches()} launches, {r.timed()} timed, made {made}")
-        if under_way:
-            check(r.number(r"no end seen \(([\d,]+)\)") == 1, f"{r.what}: it says {r.said}")
+        for mode in ("library", "attached"):
+            r = run("gpu_ends", how, status=status, mode=mode)
+            made = compare(r, mode=mode)
+            check(r.launches() == made and r.timed() == made - under_way,
+                  f"{r.what}: {r.launches()} launches, {r.timed()} timed, made {made}")
+            if under_way:
+                check(r.number(r"no end seen \(([\d,]+)\)") == 1, f"{r.what}: it says {r.said}")
         # The same in time; and by probes in the driver, in which all calls are seen.
         if how in ("running", "kill", "exec", "fork", "before", "thread", "atexit"):
             r = run("gpu_ends", how, metric="gpu", status=status)
@@ -59,18 +60,22 @@ def ends():
                 compare(r, mode="probes")
     for kind in ("simcuda-relro", "simcuda-old"):
         for how, status in (("return", 0), ("kill", 137), ("fork", 0)):
-            r = run("gpu_ends", how, status=status, kind=kind)
-            chains = L.account(r.out)
-            check(r.total() == sum(c.launches for c in chains), f"{r.what}: {r.total()} launches")
+            for mode in ("library", "attached"):
+                r = run("gpu_ends", how, status=status, kind=kind, mode=mode)
+                chains = L.account(r.out)
+                check(r.total() == sum(c.launches for c in chains),
+                      f"{r.what}: {r.total()} launches: {r.said}")
 
 
 def failed():
     """Launches that the driver refuses are not counted, and said."""
-    r = run("gpu_chains", "20", "1000", status=1, STANDIN_FAULT="cuLaunchKernel:20:719,cuLaunchKernelEx:3:701")
-    compare(r)
-    total = re.search(r"^total (\d+) (\d+)$", r.out, re.M)
-    check((r.launches(), total[2]) == (int(total[1]), "2"), f"{r.what}: {r.launches()}, {total[0]}")
-    check(r.number(r"launch failed: (\d+)") == 2, f"{r.what}: it says {r.said}")
+    for mode in ("library", "attached"):
+        r = run("gpu_chains", "20", "1000", status=1, mode=mode,
+                STANDIN_FAULT="cuLaunchKernel:20:719,cuLaunchKernelEx:3:701")
+        compare(r)
+        total = re.search(r"^total (\d+) (\d+)$", r.out, re.M)
+        check((r.launches(), total[2]) == (int(total[1]), "2"), f"{r.what}: {r.launches()}, {total[0]}")
+        check(r.number(r"launch failed: (\d+)") == 2, f"{r.what}: it says {r.said}")
 
 
 def refused_events():
@@ -84,56 +89,66 @@ def refused_events():
 
 
 def captured():
-    r = run("gpu_capture", "9", "3", metric="gpu")
-    compare(r, "gpu")
-    check(r.number(r"captured into a graph: ([\d,]+)") == r.stats["captured"] == 9 * 3 * 6,
-          f"{r.what}: {r.stats['captured']} captured, it says {r.said}")
-    r = run("gpu_capture", "9", "3")
-    compare(r)
+    for mode in ("library", "attached"):
+        r = run("gpu_capture", "9", "3", metric="gpu", mode=mode, gate="cuModuleGetFunction")
+        compare(r, "gpu")
+        check(r.number(r"captured into a graph: ([\d,]+)") == r.stats["captured"] == 9 * 3 * 6,
+              f"{r.what}: {r.stats['captured']} captured, it says {r.said}")
+        r = run("gpu_capture", "9", "3", mode=mode, gate="cuModuleGetFunction")
+        compare(r)
+    # In the middle of a capture, and after it: what the program sees of them is as ever.
+    for gate in ("cuStreamBeginCapture_v2", "cuStreamEndCapture"):
+        r = run("gpu_capture", "9", "3", mode="attached", gate=gate)
+        made = sum(c.launches for c in L.account(r.out))
+        check(0 < r.launches() <= made and r.own == 0,
+              f"{r.what} {gate}: {r.launches()} of {made}, gpucollect's status {r.own}")
 
 
 def chained():
     """Nothing is put between launches that may overlap: all of them still do."""
     # A launch that the machine itself delays comes too late to overlap: then it is looked at again.
-    for _ in range(3):
-        r = run("gpu_pdl", "20")
-        if "kept 20 of 20" in r.out:
-            break
-    check("kept 20 of 20" in r.out, f"{r.what}: {r.out}")
-    made = compare(r)
-    check(r.timed() + r.untimed() == made and r.untimed() >= 20 * 7,
-          f"{r.what}: {r.timed()} timed, {r.untimed()} not")
-    check(any("programmatic" in s or "dependent" in s for s in r.said), f"{r.what}: {r.said}")
+    for mode in ("library", "attached"):
+        for _ in range(5):
+            r = run("gpu_pdl", "20", mode=mode)
+            if "kept 20 of 20" in r.out:
+                break
+        check("kept 20 of 20" in r.out, f"{r.what}: {r.out}")
+        made = compare(r)
+        check(r.timed() + r.untimed() == made and r.untimed() >= 20 * 7,
+              f"{r.what}: {r.timed()} timed, {r.untimed()} not")
+        check(any("programmatic" in s or "dependent" in s for s in r.said), f"{r.what}: {r.said}")
 
 
 def queued_up():
     """Hundreds of launches behind a wait that the same thread ends: the queue must not fill up."""
-    r = run("gpu_hold", "800", "3", STANDIN_QUEUE="1022")
-    made = compare(r)
-    check(made == r.launches() == r.timed() + r.untimed() and r.timed() > 0,
-          f"{r.what}: {r.launches()} launches, {r.timed()} timed, {r.untimed()} not")
+    for mode in ("library", "attached"):
+        r = run("gpu_hold", "800", "3", STANDIN_QUEUE="1022", mode=mode)
+        made = compare(r)
+        check(made == r.launches() == r.timed() + r.untimed() and r.timed() > 0,
+              f"{r.what}: {r.launches()} launches, {r.timed()} timed, {r.untimed()} not")
 
 
 def replaced():
     """Handles come again: no launch under another's name, none with another's time."""
-    r = run("gpu_contexts", "40")
-    made = compare(r)
-    check(r.launches() == made, f"{r.what}: {r.launches()} of {made}")
-    r = run("gpu_contexts", "40", metric="gpu")
-    chains = L.account(r.out)
-    got = L.Attribution(r.stacks, chains)
-    check(not got.strange, f"{r.what}: {got.strange[:3]}")
-    for c in chains:
-        # Every second context goes while its kernels are under way.
-        exact = c.kernel != "spin_even"
-        check(got.weight[c] == c.ns if exact else got.weight[c] <= c.ns,
-              f"{r.what}: {c.kernel}: {got.weight[c]} of {c.ns}")
+    for mode in ("library", "attached"):
+        r = run("gpu_contexts", "40", mode=mode)
+        made = compare(r)
+        check(r.launches() == made, f"{r.what}: {r.launches()} of {made}")
+        r = run("gpu_contexts", "40", metric="gpu", mode=mode)
+        chains = L.account(r.out)
+        got = L.Attribution(r.stacks, chains)
+        check(not got.strange, f"{r.what}: {got.strange[:3]}")
+        for c in chains:
+            # Every second context goes while its kernels are under way.
+            exact = c.kernel != "spin_even"
+            check(got.weight[c] == c.ns if exact else got.weight[c] <= c.ns,
+                  f"{r.what}: {c.kernel}: {got.weight[c]} of {c.ns}")
 
 
 def threads():
     """Threads that launch and end, more than there are places for."""
-    r = run("gpu_paced", "16", "0", "300")
-    compare(r)
+    for mode in ("library", "attached"):
+        compare(run("gpu_paced", "16", "0", "300", mode=mode))
 
 
 wanted = sys.argv[1:]

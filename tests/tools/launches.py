@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Runs gpucollect on launch programs and compares what it wrote with their own accounts."""
 import collections
+import functools
 import json
 import os
 import re
 import subprocess
 import sys
 import time
+
+import slots
 
 B = os.environ.get("B", "build")
 TMP = os.environ.get("TEST_TMP", "/tmp")
@@ -154,8 +157,8 @@ class Gate:
         with open(self.path + ".ready", encoding="utf-8") as f:
             return [int(line) for line in f if line.endswith("\n")]
 
-    def open(self):
-        os.write(self.fd, b"x" * 4096)
+    def let_through(self, number=1):
+        os.write(self.fd, b"x" * number)
 
     def close(self):
         os.close(self.fd)
@@ -194,28 +197,61 @@ class Attached:
         wait_for(self.is_recording, "recording")
 
 
-def run_attached(target, *argv, kind, timeout, path, program, gate, **extra):
+@functools.lru_cache
+def driver_of(kind):
+    return slots.Driver(os.path.join(kind if "/" in kind else os.path.join(B, kind),
+                                     "libcuda.so.1"))
+
+
+def is_entered(pid, kind, mode):
+    """Slots are swapped, or probes in the driver's code."""
+    driver = driver_of(kind)
+    try:
+        if by_probes(mode):
+            return bool(slots.changed_code(pid, driver.path))
+        return bool(driver.away(pid))
+    except (OSError, ValueError):
+        return True	# gone
+
+
+def keep_gate(gate, done, kind, mode, timeout):
+    """Lets those through that come to the gate, each when gpucollect has entered it."""
+    passed, end = 0, time.monotonic() + timeout
+    while not done():
+        for pid in gate.pids()[passed:]:
+            wait_for(lambda p=pid: is_entered(p, kind, mode), f"process {pid} entered", 30)
+            gate.let_through()
+            passed += 1
+        if time.monotonic() > end:
+            raise TimeoutError(f"no end in {timeout} s")
+        time.sleep(0.005)
+
+
+def run_attached(target, *argv, kind, mode, timeout, path, program, gate, **extra):
     """The target as far as its gate, gpucollect on it, then both to their end."""
     gate = Gate(gate)
+    out, err = (open(path + end, "w+", encoding="utf-8", errors="replace") for end in (".out", ".err"))
+    p = subprocess.Popen(target, env=environment(kind, **extra, **gate.variable), stdout=out,
+                         stderr=err, stdin=subprocess.DEVNULL)
+    g = None
     try:
-        p = subprocess.Popen(target, env=environment(kind, **extra, **gate.variable), text=True,
-                             errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE)
         wait_for(lambda: gate.pids() or p.poll() is not None, "the gate", timeout)
         g = Attached([p.pid], *argv, program=program)
-        try:
-            g.wait_recording()
-            gate.open()
-            out, err = p.communicate(timeout=timeout)
-            g.process.wait(timeout)
-        finally:
-            g.process.kill()
-            p.kill()
+        g.wait_recording()
+        keep_gate(gate, lambda: p.poll() is not None and g.process.poll() is not None, kind, mode,
+                  timeout)
     finally:
+        p.kill()
+        if g:
+            g.process.kill()
+            g.process.wait()
         gate.close()
     skip_without_bpf(g.process.returncode, g.said())
-    return Run(p.returncode if p.returncode >= 0 else 128 - p.returncode, out, err + g.said(), path,
-               own=g.process.returncode)
+    for f in out, err:
+        f.seek(0)
+    status = p.wait() if p.returncode >= 0 else 128 - p.returncode
+    with out, err:
+        return Run(status, out.read(), err.read() + g.said(), path, own=g.process.returncode)
 
 
 def run(target, *more, mode="library", metric=None, kind="simcuda", timeout=60, name="o.folded",
@@ -226,7 +262,7 @@ def run(target, *more, mode="library", metric=None, kind="simcuda", timeout=60, 
         os.remove(path)
     if mode.startswith("attached"):
         return run_attached(target, *options(mode, metric), "-y", "-o", path, *more, kind=kind,
-                            timeout=timeout, path=path, program=program, gate=gate, **extra)
+                            mode=mode, timeout=timeout, path=path, program=program, gate=gate, **extra)
     argv = [program or GPUCOLLECT, *options(mode, metric), "-y", "-o", path, *more, "--", *target]
     r = subprocess.run(argv, env=environment(kind, **extra), stdin=subprocess.DEVNULL,
                        capture_output=True, text=True, errors="replace", timeout=timeout)
