@@ -9,15 +9,18 @@
 
 struct inherited {
 	sigset_t mask;
-	struct sigaction pipe, too_large;	/* of SIGPIPE and SIGXFSZ */
+	struct sigaction pipe, too_large, quit;	/* of SIGPIPE, SIGXFSZ and SIGQUIT */
 	struct rlimit files;		/* RLIMIT_NOFILE */
 	bool hangup_ignored;		/* as nohup(1) does */
 };
 
 /* Before anything is changed. 0 or negative errno. */
 int inherited__save(struct inherited *i);
-/* A reader that has gone, a file that gets too large: errors of a write, not our death. */
-void inherited__ignore(void);
+/*
+ * A reader that has gone, a file that gets too large: errors of a write, not our death. A terminal's
+ * SIGQUIT is a command's own business, which may only show its stacks and go on.
+ */
+void inherited__ignore(bool command);
 /* Async-signal-safe. 0 or negative errno. */
 int inherited__restore(const struct inherited *i);
 

@@ -106,7 +106,7 @@ static int setup_events(struct session *s)
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
 		return -errno;
-	inherited__ignore();
+	inherited__ignore(s->options->command);
 	err = session__watch_signals(s, true);
 	if (err)
 		return err;

@@ -99,6 +99,20 @@ def interrupt():
     # It serves for one more second after that.
     r = L.Run(t.status, "", t.text.replace("\r\n", "\n"), out)
     check(r.total() > 0.1e9, f"server: {r.total()} ns of CPU time")
+    # So is Ctrl-\\: Java shows its threads then, and goes on.
+    t = Terminal([L.GPUCOLLECT, "--no-gpu", "-F", "99", "-y", "-o", out, "--", "sh", "-c",
+                  "trap 'echo told; told=1' QUIT; echo ready; while [ -z \"$told\" ]; do :; done; exit 5"],
+                 L.environment(**HOW))
+    check(t.wait_for("ready"), f"quit: {t.text!r}")
+    t.type("\x1c")
+    t.wait()
+    check(t.status == 5 and "told" in t.text and "wrote" in t.text, f"quit: {t.status} {t.text!r}")
+    t = Terminal([L.GPUCOLLECT, "--no-gpu", "--", "sh", "-c", "ulimit -c 0; echo ready; exec sleep 100"],
+                 L.environment(**HOW))
+    check(t.wait_for("ready"), f"quit: {t.text!r}")
+    t.type("\x1c")
+    t.wait()
+    check(t.status == 128 + signal.SIGQUIT, f"a command that dies of it: {t.status} {t.text!r}")
     target = Target()
     t = run("-p", target.pid, "--metric", "launches", keys="\x03", after=" s: ")
     check(t.status == 0 and " by kernel: " in t.text, f"-p: {t.status} {t.text!r}")

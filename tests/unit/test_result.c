@@ -49,7 +49,7 @@ static const char *said(void)
 static void setup(void)
 {
 	fresh_directory();
-	inherited__ignore();
+	inherited__ignore(false);
 	self = (struct caller){ .uid = geteuid(), .gid = getegid() };
 	ck_assert_int_eq(pipe2(messages, O_NONBLOCK), 0);
 	ck_assert_int_eq(dup2(messages[1], STDERR_FILENO), STDERR_FILENO);
