@@ -169,8 +169,9 @@ class Case:
             return out
         check(int(total[1]) == stats["launches"] and int(total[1]) > 50,
               f"{self.what}: {total[1]} launches, the device ran {stats['launches']}")
-        for bad in (int(total[2]), stats["stale"], stats["logged"], stats["after_fork"]):
-            check(bad == 0, f"{self.what}: {total[2]} failures, device {dict(stats)}")
+        # Attached to, of each of its two kernels one kind of handle is tried in vain.
+        for bad in (int(total[2]), stats["stale"], stats["logged"] > 2, stats["after_fork"]):
+            check(not bad, f"{self.what}: {total[2]} failures, device {dict(stats)}")
         return out
 
 
@@ -199,8 +200,8 @@ def no_child():
 def works_again(case):
     """Another gpucollect, on a process that outlived one."""
     path = os.path.join(L.TMP, "again.folded")
-    r = subprocess.run([L.GPUCOLLECT, "--metric", "launches", "-d", "0.3", "-y", "-o", path, "-p",
-                        str(case.pid)], capture_output=True, text=True, timeout=30)
+    r = subprocess.run([L.GPUCOLLECT, "--metric", "launches", "--no-inlines", "-d", "0.3", "-y",
+                        "-o", path, "-p", str(case.pid)], capture_output=True, text=True, timeout=30)
     check(r.returncode == 0, f"{case.what}: a second run: status {r.returncode}: {r.stderr}")
     paths = {tuple(s.frames[-3:]) for s in L.read(path)} if os.path.exists(path) else set()
     want = {("steady", f"launch_{which}", "cuLaunchKernel") for which in ("even", "odd")}
