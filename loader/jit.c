@@ -20,6 +20,10 @@
 #define LOOK_NS 1000000000ull	/* at most this often for one process */
 #define READ_BYTES (1ull << 20)	/* of a perf map, during the capture: some 10 ms */
 #define READ_RECORDS 4096	/* of a jitdump file */
+#define EXIT_BYTES (64ull << 20)	/* the same when the process exits: some 0.3 s */
+#define EXIT_RECORDS (1u << 17)
+#define ALL_BYTES (1ull << 30)	/* and when the capture is over: nobody can keep us reading */
+#define ALL_RECORDS (1u << 21)
 #define MAX_DUMPS 4		/* of one process */
 #define MAX_PARENTS 16
 #define NO_PARENT UINT32_MAX
@@ -228,34 +232,43 @@ static void look_for_map(struct jit *j, struct maker *m)
 
 /* --- reading --- */
 
-static void read_map(struct maker *m, uint64_t most, uint64_t now)
+/* Whether that was all. */
+static bool read_map(struct maker *m, uint64_t most, uint64_t now)
 {
 	int ret;
 
 	if (m->perf < 0)
-		return;
+		return true;
 	ret = perf_map__read(m->perf, &m->perf_at, most, m->perf_whole, m->map);
 	if (ret == 1)
 		m->perf_whole = now;
 	else if (ret < 0)
 		log_debug("perf map of process %d: %s", (int)m->tgid, strerror(-ret));
+	return ret;
 }
 
-static void read_dumps(struct maker *m, uint64_t most)
+static bool read_dumps(struct maker *m, uint64_t most)
 {
+	bool all = true;
+
 	for (unsigned int i = 0; i < m->nr_dumps; i++) {
 		int ret = jit_dump__read(&m->dumps[i].state, m->dumps[i].fd, most, m->map);
 
 		if (ret < 0)
 			log_debug("jitdump of process %d: %s", (int)m->tgid, strerror(-ret));
+		all &= ret != 0;
 	}
+	return all;
 }
 
-static void read_all(struct jit *j, struct maker *m)
+static bool read_files(struct jit *j, struct maker *m, uint64_t bytes, uint64_t records)
 {
+	bool map, dumps;
+
 	look_for_map(j, m);
-	read_map(m, UINT64_MAX, clock__now_ns());
-	read_dumps(m, UINT64_MAX);
+	map = read_map(m, bytes, clock__now_ns());
+	dumps = read_dumps(m, records);
+	return map && dumps;
 }
 
 /* --- events --- */
@@ -269,9 +282,7 @@ static void look(struct jit *j, struct maker *m)
 	m->looked = now;
 	if (!m->known)
 		get_to_know(j, m);
-	look_for_map(j, m);
-	read_map(m, READ_BYTES, now);
-	read_dumps(m, READ_RECORDS);
+	read_files(j, m, READ_BYTES, READ_RECORDS);
 }
 
 void jit__met(struct jit *j, const struct process *p, uint32_t stack, uint64_t time)
@@ -337,9 +348,9 @@ void jit__exited(struct jit *j, const struct process *p)
 {
 	struct maker *m = find(j, p->index);
 
-	if (!m || m->over)
+	/* What is too much for now is read when the capture is over. */
+	if (!m || m->over || !read_files(j, m, EXIT_BYTES, EXIT_RECORDS))
 		return;
-	read_all(j, m);
 	close_files(m);
 	m->over = true;
 }
@@ -353,7 +364,7 @@ void jit__read(struct jit *j)
 		struct maker *m = (struct maker *)(uintptr_t)value;
 
 		if (!m->over)
-			read_all(j, m);
+			read_files(j, m, ALL_BYTES, ALL_RECORDS);
 	}
 }
 

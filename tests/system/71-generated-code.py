@@ -88,11 +88,17 @@ def namespaces():
         return
     expect(record("namespaces", *sandbox), {"jit_one": 1, "jit_two": 1})
     # Maps of processes that had these numbers before.
-    sandbox = ["unshare", "--pid", "--fork", "--mount", "--mount-proc", "sh", "-c",
-               'exec 9<"$0"; mount -t tmpfs none /tmp && i=1 && while [ $i -lt 60 ]; do '
-               'echo "1000 7fffffffffff not_mine" >/tmp/perf-$i.map; '
-               'touch -d "1 hour ago" /tmp/perf-$i.map; i=$((i+1)); done; /proc/self/fd/9 silent', PROGRAM]
-    expect(record("maps of others", *sandbox), {UNNAMED: 1})
+    everywhere = os.path.join(folded.TMP, "everywhere")
+    with open(everywhere, "w", encoding="ascii") as f:
+        for address in range(0x700000000000, 0x800000000000, 1 << 32):
+            f.write(f"{address:x} 100000000 not_mine\n")
+    for touch, wanted in (("1 hour ago", UNNAMED), ("now", "not_mine")):
+        sandbox = ["unshare", "--pid", "--fork", "--mount", "--mount-proc", "sh", "-c",
+                   'exec 9<"$0" 8<"$1"; mount -t tmpfs none /tmp && cat <&8 >/tmp/map && '
+                   f'touch -d "{touch}" /tmp/map && for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do '
+                   'cp -p /tmp/map /tmp/perf-$i.map; done; exec /proc/self/fd/9 silent',
+                   PROGRAM, everywhere]
+        expect(record(f"maps written {touch}", *sandbox), {wanted: 1})
     # A user who is root in there only, and whose files are that user's out here.
     sandbox = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount", "--mount-proc", "sh",
                "-c", 'exec 9<"$0"; mount -t tmpfs none /tmp && /proc/self/fd/9 perf', PROGRAM]
