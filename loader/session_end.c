@@ -110,7 +110,20 @@ static bool pulse(void *ctx)
 	return s->aborted;
 }
 
-static int build_profile(struct session *s, struct symbols *symbols, struct profile *p)
+/*
+ * What may take many seconds waits for the end: while a result is made in the middle of a capture,
+ * nobody reads what is recorded.
+ */
+static int use_slow_sources(struct session *s, struct symbols *symbols)
+{
+	if (s->debuginfod) {
+		debuginfod__set_pulse(s->debuginfod, pulse, s);
+		symbols__set_fetch(symbols, debuginfod__fetch, s->debuginfod);
+	}
+	return s->options->no_inlines ? 0 : symbols__use_lines(symbols, pulse, s);
+}
+
+static int build_profile(struct session *s, struct symbols *symbols, struct profile *p, bool last)
 {
 	struct report_input in = {
 		.tally = s->tally,
@@ -137,12 +150,8 @@ static int build_profile(struct session *s, struct symbols *symbols, struct prof
 			      s->cpu_started,
 	};
 	struct profile_run *run = profile__run(p);
-	int err = s->options->no_inlines ? 0 : symbols__use_lines(symbols, pulse, s);
+	int err = last ? use_slow_sources(s, symbols) : 0;
 
-	if (s->debuginfod) {
-		debuginfod__set_pulse(s->debuginfod, pulse, s);
-		symbols__set_fetch(symbols, debuginfod__fetch, s->debuginfod);
-	}
 	if (!err)
 		err = add_files(s, symbols);
 	if (!err)
@@ -166,7 +175,7 @@ int session__write(struct session *s, bool last)
 	int code = EXIT_OWN_FAILURE, err = -ENOMEM;
 
 	if (symbols && p)
-		err = build_profile(s, symbols, p);
+		err = build_profile(s, symbols, p, last);
 	FAULT_POINT("result-made");
 	if (err == -ECANCELED)
 		code = EXIT_ABORTED;
