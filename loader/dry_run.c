@@ -47,7 +47,7 @@ static int find_driver(const struct maps_line *line, void *arg)
 	struct mapped_file file;
 	struct look *l = arg;
 
-	if (!driver__is_named(line->path) || mapped_file__open(l->pid, line, &file))
+	if (!driver__is_named(line->path) || mapped_file__open(NULL, l->pid, line, &file))
 		return 0;
 	l->fd = file.fd;
 	l->path = mapped_file__name(l->pid, line, file.unlinked);

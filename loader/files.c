@@ -13,6 +13,7 @@
 
 #include "bpf/gpucollect.h"
 #include "loader/base/array.h"
+#include "loader/base/far.h"
 #include "loader/base/log.h"
 #include "loader/base/table.h"
 #include "loader/mapped_file.h"
@@ -54,6 +55,7 @@ struct files {
 	uint32_t nr_open, most_open;
 	uint64_t too_many;
 	struct roots *roots;
+	struct file_systems *systems;
 	const void *vdso;
 	size_t vdso_size;
 };
@@ -88,7 +90,8 @@ struct files *files__new(void)
 		goto fail;
 	files->by_inode = table__new();
 	files->roots = roots__new();
-	if (!files->by_inode || !files->roots || files__add(files, &vdso))
+	files->systems = file_systems__new();
+	if (!files->by_inode || !files->roots || !files->systems || files__add(files, &vdso))
 		goto fail;
 	getrlimit(RLIMIT_NOFILE, &limit);
 	files->most_open = limit.rlim_cur / 2 < MOST_OPEN ? (uint32_t)limit.rlim_cur / 2 : MOST_OPEN;
@@ -101,6 +104,7 @@ fail:
 	if (files) {
 		table__free(files->by_inode);
 		roots__free(files->roots);
+		file_systems__free(files->systems);
 	}
 	free(files);
 	return NULL;
@@ -115,11 +119,12 @@ void files__free(struct files *files)
 	for (i = 1; i <= files->nr; i++) {
 		unwind_file__free(files->file[i].unwind);
 		if (files->file[i].fd >= 0)
-			close(files->file[i].fd);
+			far__close(files->file[i].fd);
 		free(files->file[i].path);
 	}
 	table__free(files->by_inode);
 	roots__free(files->roots);
+	file_systems__free(files->systems);
 	free(files->file);
 	free(files);
 }
@@ -135,7 +140,7 @@ static bool is_elf(int fd)
 {
 	char magic[SELFMAG];
 
-	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && !memcmp(magic, ELFMAG, SELFMAG);
+	return far__read(fd, magic, sizeof(magic), 0) == sizeof(magic) && !memcmp(magic, ELFMAG, SELFMAG);
 }
 
 /* Opens a new file, if there are descriptors to spare for what may never be needed. */
@@ -148,7 +153,7 @@ static void file__open(struct files *files, struct file *file, pid_t tgid,
 
 	file->state = FILE_CLOSED;
 	if (files->nr_open < room)
-		err = mapped_file__open(tgid, line, &found);
+		err = mapped_file__open(files->systems, tgid, line, &found);
 	else
 		err = mapped_file__stat(tgid, line, &found);
 	file->id = found.id;
@@ -228,7 +233,7 @@ static uint32_t files__register(struct files *files, struct file *file, uint64_t
 		return file->data ? 0 : files->nr;
 	}
 	if (file->fd >= 0) {
-		close(file->fd);
+		far__close(file->fd);
 		files->nr_open--;
 	}
 	free(file->path);
@@ -306,9 +311,9 @@ int files__open(struct files *files, uint32_t file)
 		files->too_many++;
 		return -1;
 	}
-	err = mapped_file__open(f->tgid, &line, &found);
+	err = mapped_file__open(files->systems, f->tgid, &line, &found);
 	if (!err && !file_id__equal(&found.id, &f->id)) {
-		close(found.fd);
+		far__close(found.fd);
 		err = -ESTALE;
 	}
 	if (err) {

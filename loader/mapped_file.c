@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "loader/base/far.h"
+
 #define SETTLED_S 2	/* a file that didn't change for so long was the same when it was mapped */
 
 /*
@@ -21,7 +23,8 @@
  */
 static int stat_of(int fd, struct statx *st, struct mapped_file *out)
 {
-	const unsigned int mask = STATX_TYPE | STATX_INO | STATX_NLINK | STATX_CTIME;
+	const unsigned int mask = STATX_TYPE | STATX_INO | STATX_NLINK | STATX_CTIME |
+				  STATX_SIZE;
 
 	out->fd = -1;
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, mask, st))
@@ -125,20 +128,30 @@ int mapped_file__stat(pid_t tgid, const struct maps_line *line, struct mapped_fi
 	return err;
 }
 
-int mapped_file__open(pid_t tgid, const struct maps_line *line, struct mapped_file *out)
+static int open_near(int handle)
+{
+	char self[64];
+	int fd;
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", handle);
+	/* Without O_NONBLOCK it would wait for whoever holds a lease on the file. */
+	fd = open(self, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+int mapped_file__open(struct file_systems *f, pid_t tgid, const struct maps_line *line,
+		      struct mapped_file *out)
 {
 	int handle = open_handle(tgid, line), err;
 	struct statx st;
-	char self[64];
 
 	if (handle < 0)
 		return handle;
 	err = stat_of(handle, &st, out);
 	if (!err) {
-		snprintf(self, sizeof(self), "/proc/self/fd/%d", handle);
-		/* Without O_NONBLOCK it would wait for whoever holds a lease on the file. */
-		out->fd = open(self, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-		err = out->fd < 0 ? -errno : 0;
+		out->fd = !f || file_systems__is_near(f, tgid, handle) ? open_near(handle) :
+			  far__open(handle, out->id.device, st.stx_size);
+		err = out->fd < 0 ? out->fd : 0;
 	}
 	close(handle);
 	return err;

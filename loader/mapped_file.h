@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "loader/file_systems.h"
 #include "loader/maps.h"
 
 /*
@@ -31,16 +32,18 @@ static inline bool file_id__equal(const struct file_id *a, const struct file_id 
 struct mapped_file {
 	struct file_id id;
 	bool unlinked;		/* the name in the line ends with " (deleted)", which is none of its own */
-	int fd;			/* for reading; -1 from mapped_file__stat */
+	int fd;			/* to be read and closed as base/far.h says; -1 from mapped_file__stat */
 };
 
 /*
  * Of the line start, end, device, inode and path are used. What isn't a regular file is not opened,
  * since open() of a device does something. 0 or negative errno: -ENOENT, -ESRCH: process or mapping are
- * gone; -EINVAL: not a regular file; -ESTALE: another file has the name now.
+ * gone; -EINVAL: not a regular file; -ESTALE: another file has the name now. Without `f` every file is
+ * taken to be here.
  */
 int mapped_file__stat(pid_t tgid, const struct maps_line *line, struct mapped_file *out);
-int mapped_file__open(pid_t tgid, const struct maps_line *line, struct mapped_file *out);
+int mapped_file__open(struct file_systems *f, pid_t tgid, const struct maps_line *line,
+		      struct mapped_file *out);
 
 /*
  * The file's name, malloc'd: as in the line, but for what can't be told there. A newline is written as

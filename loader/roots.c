@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "loader/base/array.h"
@@ -64,22 +65,24 @@ static uint32_t add(struct roots *r, struct root *new, const char *proc)
 uint32_t roots__of(struct roots *r, pid_t tgid)
 {
 	char proc[64];
-	struct stat ns, st;
 	struct root new = { .fd = -1 };
+	struct stat ns;
+	struct statx st;
 
 	snprintf(proc, sizeof(proc), "/proc/%d/ns/mnt", (int)tgid);
 	if (stat(proc, &ns))
 		return ROOTS_NONE;
 	snprintf(proc, sizeof(proc), "/proc/%d/root", (int)tgid);
-	if (stat(proc, &st))
+	/* A root may lie behind a server that doesn't answer. */
+	if (statx(AT_FDCWD, proc, AT_STATX_DONT_SYNC, STATX_INO, &st))
 		return ROOTS_NONE;
-	for (size_t i = 0; i < r->nr; i++)
-		if (r->root[i].namespace == ns.st_ino && r->root[i].inode == st.st_ino &&
-		    r->root[i].device == st.st_dev)
-			return (uint32_t)i + 1;
-	new.device = st.st_dev;
-	new.inode = st.st_ino;
+	new.device = makedev(st.stx_dev_major, st.stx_dev_minor);
+	new.inode = st.stx_ino;
 	new.namespace = ns.st_ino;
+	for (size_t i = 0; i < r->nr; i++)
+		if (r->root[i].namespace == new.namespace && r->root[i].inode == new.inode &&
+		    r->root[i].device == new.device)
+			return (uint32_t)i + 1;
 	return add(r, &new, proc);
 }
 

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+#include "loader/base/far.h"
 
 #define MAX_SEGMENTS 4096
 #define MAX_SECTIONS (1u << 17)
@@ -29,7 +29,7 @@ int elf_image__read(const struct elf_image *image, uint64_t offset, void *buf, s
 		return 0;
 	}
 	while (len > 0) {
-		n = pread(image->fd, to, len, (off_t)offset);
+		n = far__read(image->fd, to, len, offset);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -91,15 +91,13 @@ static int read_headers(struct elf_image *image, bool sections_only)
 
 static int open_image(struct elf_image *image, int fd, bool sections_only)
 {
-	struct stat st;
+	int64_t size = far__size(fd);
 	int err;
 
 	*image = (struct elf_image){ .fd = fd };
-	if (fstat(fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_size < 0)
-		return -ENOEXEC;
-	image->size = (uint64_t)st.st_size;
+	if (size < 0)
+		return errno == EISDIR ? -ENOEXEC : -errno;
+	image->size = (uint64_t)size;
 	err = read_headers(image, sections_only);
 	if (err)
 		elf_image__close(image);

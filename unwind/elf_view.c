@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "unwind/elf_view.h"
+#include "loader/base/far.h"
 #include "unwind/cursor.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define BLOCK_SIZE 4096
@@ -43,7 +43,7 @@ static ssize_t fd__read(int fd, void *buf, size_t len, uint64_t offset)
 	size_t done = 0;
 
 	while (done < len) {
-		ssize_t n = pread(fd, (char *)buf + done, len - done, (off_t)(offset + done));
+		ssize_t n = far__read(fd, (char *)buf + done, len - done, offset + done);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -316,18 +316,16 @@ static int view__load(struct elf_view *view)
 int elf_view__open(struct elf_view **out, int fd)
 {
 	struct elf_view *view;
-	struct stat st;
+	int64_t size = far__size(fd);
 	int err;
 
-	if (fstat(fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -ENOTSUP;
+	if (size < 0)
+		return errno == EISDIR ? -ENOTSUP : -errno;
 	view = calloc(1, sizeof(*view));
 	if (!view)
 		return -ENOMEM;
 	view->fd = fd;
-	view->size = (uint64_t)st.st_size;
+	view->size = (uint64_t)size;
 	err = view__load(view);
 	if (err) {
 		elf_view__free(view);

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/base/far.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "loader/base/array.h"
+#include "loader/base/clock.h"
+
+#define MAX_READERS 8		/* file systems; the files of further ones can't be read */
+#define MAX_FILES 4096		/* of one reader: its descriptors */
+#define PIECE 65536		/* bytes of one answer */
+/* Who always answers at the last moment may take this much of our time in all, and this part of it. */
+#define PATIENCE_NS 2000000000ull
+#define PATIENCE_PART 4
+
+struct question {
+	uint64_t nr;
+	uint32_t file;
+	uint32_t len;		/* 0: the file comes with the question */
+	uint64_t offset;
+};
+
+struct answer {
+	uint64_t nr;
+	int64_t result;		/* bytes that follow, or negative errno */
+};
+
+struct reader {
+	uint64_t device;
+	pid_t pid;
+	int socket;
+	uint64_t asked;
+	uint64_t born, waited;	/* ns */
+	uint32_t nr_files;
+	bool silent;		/* owes an answer */
+};
+
+struct far_file {
+	int fd;
+	uint32_t reader, file;
+	uint64_t size;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct reader readers[MAX_READERS];
+static uint32_t nr_readers;
+static struct far_file *far_files;
+static size_t nr_far, far_size;
+
+/* --- the other process ------------------------------------------------------------------------ */
+
+static int take_file(int *files, uint32_t file, int handle)
+{
+	char path[64];
+
+	if (handle < 0 || file >= MAX_FILES)
+		return -EBADF;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", handle);
+	files[file] = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	close(handle);
+	return files[file] < 0 ? -errno : 0;
+}
+
+static ssize_t receive(int socket, struct question *q, int *handle)
+{
+	char control[CMSG_SPACE(sizeof(int))];
+	struct iovec part = { q, sizeof(*q) };
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	ssize_t n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+
+	*handle = -1;
+	if (c && c->cmsg_type == SCM_RIGHTS)
+		memcpy(handle, CMSG_DATA(c), sizeof(*handle));
+	return n;
+}
+
+/* What a descriptor that is closed below still lies mapped of. */
+static void unmap_shared(void)
+{
+	unsigned long start, end;
+	char line[512];
+	FILE *f = fopen("/proc/self/maps", "re");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (strstr(line, " anon_inode:") && sscanf(line, "%lx-%lx", &start, &end) == 2)
+			munmap((void *)start, end - start);
+	if (f)
+		fclose(f);
+}
+
+/* Nothing but the socket is its own: what it held of BPF would live as long as it hangs. */
+static _Noreturn void serve(int socket)
+{
+	static char bytes[PIECE];
+	static int files[MAX_FILES];
+	struct question q;
+	struct answer a;
+	int handle;
+
+	unmap_shared();
+	dup2(socket, 0);
+	syscall(SYS_close_range, 1, ~0u, 0);
+	if (chdir("/"))
+		_exit(1);
+	prctl(PR_SET_NAME, "gpucollect-far");
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGPIPE, SIG_DFL);
+	memset(files, 0xff, sizeof(files));
+	while (receive(0, &q, &handle) == sizeof(q)) {
+		struct iovec parts[] = { { &a, sizeof(a) }, { bytes, 0 } };
+		struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
+		ssize_t n = -1;
+
+		a.nr = q.nr;
+		if (!q.len) {
+			a.result = take_file(files, q.file, handle);
+		} else {
+			n = q.file < MAX_FILES && q.len <= PIECE ?
+			    pread(files[q.file], bytes, q.len, (off_t)q.offset) : -1;
+			a.result = n < 0 ? -errno : n;
+			parts[1].iov_len = n < 0 ? 0 : (size_t)n;
+		}
+		if (sendmsg(0, &message, 0) < 0)
+			break;
+	}
+	_exit(0);
+}
+
+/* --- asking it -------------------------------------------------------------------------------- */
+
+static int reader__start(struct reader *r, uint64_t device)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	*r = (struct reader){ .device = device, .socket = pair[0], .born = clock__now_ns() };
+	r->pid = fork();
+	if (!r->pid)
+		serve(pair[1]);
+	close(pair[1]);
+	if (r->pid > 0)
+		return 0;
+	close(pair[0]);
+	return -EAGAIN;
+}
+
+static void send_question(struct reader *r, struct question *q, int handle)
+{
+	char control[CMSG_SPACE(sizeof(int))] = "";
+	struct iovec part = { q, sizeof(*q) };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	struct cmsghdr *c;
+
+	q->nr = ++r->asked;
+	if (handle >= 0) {
+		message.msg_control = control;
+		message.msg_controllen = sizeof(control);
+		c = CMSG_FIRSTHDR(&message);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &handle, sizeof(handle));
+	}
+	/* It is fresh, or has answered all: there is room. */
+	sendmsg(r->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* The answer to the last question; -ETIMEDOUT: none within `ms`, -EPIPE: there will be none. */
+static int64_t await(struct reader *r, void *buf, size_t len, int ms)
+{
+	struct pollfd p = { .fd = r->socket, .events = POLLIN };
+	uint64_t start = clock__now_ns();
+	struct answer a;
+	struct iovec parts[] = { { &a, sizeof(a) }, { buf, len } };
+	struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
+	ssize_t n;
+
+	do {
+		if (poll(&p, 1, ms) <= 0) {
+			r->waited += clock__now_ns() - start;
+			r->silent = true;
+			return -ETIMEDOUT;
+		}
+		n = recvmsg(r->socket, &message, MSG_DONTWAIT);
+		if (n < (ssize_t)sizeof(a))
+			return -EPIPE;
+	} while (a.nr != r->asked);
+	r->waited += clock__now_ns() - start;
+	r->silent = false;
+	if (a.result > n - (ssize_t)sizeof(a))
+		return -EIO;
+	return a.result;
+}
+
+static bool is_patient(const struct reader *r)
+{
+	return r->waited < PATIENCE_NS + (clock__now_ns() - r->born) / PATIENCE_PART;
+}
+
+static int64_t ask(struct reader *r, struct question *q, int handle, void *buf, size_t len)
+{
+	static char nothing[PIECE];
+
+	if (r->silent && await(r, nothing, sizeof(nothing), 0) == -ETIMEDOUT)
+		return -ETIMEDOUT;
+	if (!is_patient(r))
+		return -ETIMEDOUT;
+	send_question(r, q, handle);
+	return await(r, buf, len, FAR_WAIT_MS);
+}
+
+static struct reader *reader_of(uint64_t device)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr_readers; i++)
+		if (readers[i].device == device)
+			return &readers[i];
+	if (nr_readers == MAX_READERS || reader__start(&readers[nr_readers], device))
+		return NULL;
+	return &readers[nr_readers++];
+}
+
+static const struct far_file *find(int fd)
+{
+	size_t i;
+
+	for (i = 0; i < nr_far; i++)
+		if (far_files[i].fd == fd)
+			return &far_files[i];
+	return NULL;
+}
+
+/* --- files -------------------------------------------------------------------------------------- */
+
+static int open_locked(int handle, uint64_t device, uint64_t size)
+{
+	struct reader *r = reader_of(device);
+	struct question q = {};
+	uint64_t asked;
+	int64_t err;
+	int fd;
+
+	if (!r || r->nr_files == MAX_FILES)
+		return -EMFILE;
+	if (array__reserve((void **)&far_files, &far_size, nr_far, sizeof(*far_files)))
+		return -ENOMEM;
+	q.file = r->nr_files;
+	asked = r->asked;
+	err = ask(r, &q, handle, NULL, 0);
+	if (err && (err != -ETIMEDOUT || r->asked == asked))
+		return (int)err;
+	fd = memfd_create("far", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	far_files[nr_far] = (struct far_file){ fd, (uint32_t)(r - readers), q.file, size };
+	__atomic_store_n(&nr_far, nr_far + 1, __ATOMIC_RELEASE);
+	r->nr_files++;
+	return fd;
+}
+
+int far__open(int handle, uint64_t device, uint64_t size)
+{
+	int fd;
+
+	pthread_mutex_lock(&lock);
+	fd = open_locked(handle, device, size);
+	pthread_mutex_unlock(&lock);
+	return fd;
+}
+
+void far__close(int fd)
+{
+	struct far_file *f;
+
+	pthread_mutex_lock(&lock);
+	f = (struct far_file *)find(fd);
+	if (f) {
+		*f = far_files[nr_far - 1];
+		__atomic_store_n(&nr_far, nr_far - 1, __ATOMIC_RELEASE);
+	}
+	close(fd);
+	pthread_mutex_unlock(&lock);
+}
+
+static int64_t read_locked(const struct far_file *f, void *buf, size_t len, uint64_t offset)
+{
+	struct question q = { .file = f->file, .offset = offset };
+
+	if (offset >= f->size)
+		return 0;
+	if (len > f->size - offset)
+		len = (size_t)(f->size - offset);
+	q.len = len < PIECE ? (uint32_t)len : PIECE;
+	return q.len ? ask(&readers[f->reader], &q, -1, buf, q.len) : 0;
+}
+
+ssize_t far__read(int fd, void *buf, size_t len, uint64_t offset)
+{
+	const struct far_file *f;
+	int64_t n = 0;
+
+	if (!__atomic_load_n(&nr_far, __ATOMIC_ACQUIRE))
+		return pread(fd, buf, len, (off_t)offset);
+	pthread_mutex_lock(&lock);
+	f = find(fd);
+	if (f)
+		n = read_locked(f, buf, len, offset);
+	pthread_mutex_unlock(&lock);
+	if (!f)
+		return pread(fd, buf, len, (off_t)offset);
+	if (n >= 0)
+		return n;
+	errno = (int)-n;
+	return -1;
+}
+
+int64_t far__size(int fd)
+{
+	const struct far_file *f;
+	int64_t size = -1;
+	struct stat st;
+
+	pthread_mutex_lock(&lock);
+	f = find(fd);
+	if (f)
+		size = f->size > INT64_MAX ? INT64_MAX : (int64_t)f->size;
+	pthread_mutex_unlock(&lock);
+	if (f)
+		return size;
+	if (fstat(fd, &st))
+		return -1;
+	if (S_ISREG(st.st_mode))
+		return st.st_size;
+	errno = EISDIR;
+	return -1;
+}
