@@ -61,24 +61,20 @@ struct software_words {
 
 _Static_assert(SOFTWARE_BYTES + sizeof(struct software_words) == LEGACY_BYTES, "as the kernel's");
 
-int frame__home(const struct user_regs_struct *stopped, struct user_regs_struct *home)
+bool frame__home(const struct user_regs_struct *stopped, struct user_regs_struct *home)
 {
+	int64_t result = (int64_t)stopped->rax;
+
 	*home = *stopped;
 	home->orig_rax = ~0ull;
-	if ((int64_t)stopped->orig_rax < 0)
-		return 0;	/* it was in no system call */
-	switch ((int64_t)stopped->rax) {
-	case -ERESTARTSYS:
-	case -ERESTARTNOINTR:
-	case -ERESTARTNOHAND:
-		home->rax = stopped->orig_rax;
-		home->rip -= 2;
-		return 0;
-	case -ERESTART_RESTARTBLOCK:
-		return -EAGAIN;
-	default:
-		return 0;	/* it was over, and rax is its result */
-	}
+	/* In no system call; or it was over, and rax is its result. */
+	if ((int64_t)stopped->orig_rax < 0 ||
+	    (result != -ERESTARTSYS && result != -ERESTARTNOINTR && result != -ERESTARTNOHAND &&
+	     result != -ERESTART_RESTARTBLOCK))
+		return false;
+	home->rax = stopped->orig_rax;
+	home->rip -= 2;
+	return result == -ERESTART_RESTARTBLOCK;
 }
 
 /* The state components that the kernel has switched on. 0: no XSAVE. */
@@ -198,28 +194,40 @@ static void build_wait(struct ucontext_words *uc, const struct frame_input *in,
 	};
 }
 
+/* What a borrowed call returns to: a sleep that leads home, or getpid, which returns there. */
+static void build_return(struct frame *f, const struct frame_input *in)
+{
+	struct ucontext_words waiting;
+
+	if (in->getpid) {
+		memcpy(f->bytes, &in->getpid, sizeof(in->getpid));
+		return;
+	}
+	build_wait(&waiting, in, f);
+	memcpy(f->bytes, &in->restore_rt, sizeof(in->restore_rt));
+	memcpy(f->bytes + 8, &waiting, sizeof(waiting));
+}
+
 int frame__build(struct frame *f, const struct frame_input *in)
 {
 	const struct timespec wait = { .tv_nsec = FRAME_WAIT_NS };
-	struct ucontext_words home, waiting;
+	struct ucontext_words home;
 	uint64_t features, fpstate, top = in->regs.rsp - RED_ZONE;
-	size_t size = xstate_size(in, &features);
+	size_t size = xstate_size(in, &features), below = in->getpid ? 0 : sizeof(home);
 
 	if (!size)
 		return -EOPNOTSUPP;
 	fpstate = (top - size - sizeof(uint32_t)) & ~63ull;
 	f->room = (fpstate - FRAME_ROOM - sizeof(wait)) & ~63ull;
-	f->ucontext = f->room - sizeof(home);
-	f->syscall_sp = f->ucontext - 8;
 	/* A function is entered with the return address at 8 below a multiple of 16. */
-	f->call_sp = ((f->syscall_sp - sizeof(waiting)) & ~15ull) - 8;
+	f->call_sp = ((f->room - sizeof(home) - 8 - below - 8) & ~15ull) - 8;
+	f->syscall_sp = f->call_sp + 8 + below;
+	f->ucontext = f->syscall_sp + 8;
 	f->at = f->call_sp;
 	f->len = (size_t)(fpstate + size + sizeof(uint32_t) - f->at);
 	memset(f->bytes, 0, f->len);
 	build_home(&home, in, fpstate);
-	build_wait(&waiting, in, f);
-	memcpy(f->bytes, &in->restore_rt, sizeof(in->restore_rt));
-	memcpy(f->bytes + 8, &waiting, sizeof(waiting));
+	build_return(f, in);
 	memcpy(f->bytes + (f->syscall_sp - f->at), &in->restore_rt, sizeof(in->restore_rt));
 	memcpy(f->bytes + (f->ucontext - f->at), &home, sizeof(home));
 	memcpy(f->bytes + (f->room + FRAME_ROOM - f->at), &wait, sizeof(wait));

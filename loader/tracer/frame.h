@@ -17,10 +17,15 @@
  *
  * A borrowed call thus ends in a short sleep, where who waits for its end can see the thread and
  * stop it; and if nobody does, it goes home.
+ *
+ * A thread that was in a system call with a time limit goes on with it only as long as the kernel
+ * remembers how much is left, which it doesn't after a sigreturn or another sleep. For such a one
+ * there is no sleep: between the call and home stands getpid, whose system call has to be watched.
  */
 #ifndef TRACER_FRAME_H
 #define TRACER_FRAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/user.h>
@@ -37,6 +42,7 @@ struct frame_input {
 	uint64_t busy_mask;		/* blocked until it is home */
 	uint64_t restore_rt;		/* addresses in the target */
 	uint64_t syscall;		/* syscall; ret */
+	uint64_t getpid;		/* 0: a borrowed call ends in a sleep */
 };
 
 struct frame {
@@ -51,10 +57,11 @@ struct frame {
 
 /*
  * The registers with which a stopped thread goes on as if it had not been stopped: one that the stop
- * took out of a system call, which the kernel would begin again by itself, begins it again. 0, or
- * -EAGAIN: it was in a call that only the kernel can go on with (restart_syscall(2)).
+ * took out of a system call, which the kernel would begin again by itself, begins it again. True:
+ * it was in a call with a time limit, which begins again with all of it (restart_syscall(2) is for the
+ * kernel alone to use): a way home for when the one who traces is no more.
  */
-int frame__home(const struct user_regs_struct *stopped, struct user_regs_struct *home);
+bool frame__home(const struct user_regs_struct *stopped, struct user_regs_struct *home);
 
 /* 0; -EOPNOTSUPP: a processor without XSAVE, or with more state than is provided for. */
 int frame__build(struct frame *f, const struct frame_input *in);

@@ -226,8 +226,36 @@ static int seize(struct remote *r, pid_t tid)
 	return errno == EPERM ? -EPERM : -ESRCH;
 }
 
+/*
+ * A call with a time limit has another number after the first stop. What it was is known if that was
+ * by us, or from the instruction that loads the number; else it is 0.
+ */
+static void note_timed_call(struct remote *r)
+{
+	const struct user_regs_struct *regs = &r->regs;
+	struct __attribute__((packed)) {
+		uint8_t move;		/* imm32 to eax */
+		uint32_t nr;
+		uint16_t syscall;
+	} code;
+
+	if (regs->orig_rax == SYS_restart_syscall && r->call.tid == r->tid &&
+	    r->call.rsp == regs->rsp && r->call.rip == regs->rip)
+		return;
+	r->call = (struct remote_timed){ r->tid, regs->rsp, regs->rip, regs->orig_rax };
+	if (regs->orig_rax != SYS_restart_syscall)
+		return;
+	r->call.nr = 0;
+	if (!space__peek(r->pid, regs->rip - sizeof(code), &code, sizeof(code)) &&
+	    code.move == 0xb8 && code.syscall == 0x050f &&
+	    (code.nr == SYS_poll || code.nr == SYS_nanosleep || code.nr == SYS_clock_nanosleep ||
+	     code.nr == SYS_futex))
+		r->call.nr = code.nr;
+}
+
 int remote__stop(struct remote *r, pid_t tid)
 {
+	struct user_regs_struct home;
 	enum stop_kind kind;
 	int err = seize(r, tid);
 
@@ -252,6 +280,9 @@ int remote__stop(struct remote *r, pid_t tid)
 	}
 	if (ptrace(PTRACE_GETREGS, tid, NULL, &r->regs))
 		return gone(r);
+	r->timed = frame__home(&r->regs, &home);
+	if (r->timed)
+		note_timed_call(r);
 	return mend_interrupted(r);
 }
 
@@ -296,9 +327,15 @@ int remote__prepare(struct remote *r)
 	};
 	int err;
 
-	err = frame__home(&r->regs, &in.regs);
-	if (err || is_in_sequence(r))
+	if (is_in_sequence(r))
 		return -EAGAIN;
+	if (r->timed && !r->call.nr)
+		return -EAGAIN;
+	frame__home(&r->regs, &in.regs);
+	if (r->timed) {
+		in.regs.rax = r->call.nr;
+		in.getpid = r->libc->getpid;
+	}
 	if (ptrace(PTRACE_GETREGSET, r->tid, (void *)NT_X86_XSTATE, &iov) ||
 	    ptrace(PTRACE_GETSIGMASK, r->tid, (void *)KERNEL_SIGSET, &r->mask))
 		return errno == ESRCH ? gone(r) : -EOPNOTSUPP;
@@ -440,7 +477,9 @@ static int wait_returned(struct remote *r, bool (*over)(void *ctx), void *ctx)
 int remote__call(struct remote *r, uint64_t function, uint64_t arg, bool (*over)(void *ctx),
 		 void *ctx)
 {
+	uint64_t deadline = clock__now_ns() + REMOTE_STEP_NS;
 	struct user_regs_struct regs = r->regs;
+	int64_t unused;
 	int err;
 
 	regs.rip = function;
@@ -450,9 +489,11 @@ int remote__call(struct remote *r, uint64_t function, uint64_t arg, bool (*over)
 	regs.rbp = 0;
 	err = begin(r, &regs);
 	FAULT_POINT("trace-called");
-	if (!err)
+	if (!err && r->timed)
+		err = run_to_syscall(r, deadline, PTRACE_SYSCALL_INFO_ENTRY, &unused);
+	else if (!err)
 		err = resume(r, PTRACE_CONT);
-	if (!err)
+	if (!err && !r->timed)
 		err = wait_returned(r, over, ctx);
 	FAULT_POINT("trace-call-returned");
 	return err;

@@ -33,6 +33,12 @@ struct remote {
 	bool away;			/* its registers are not its own */
 	bool stopped;
 	bool trapped;			/* at a stop from which it can go home */
+	bool timed;			/* it was in a system call with a time limit: */
+	struct remote_timed {
+		pid_t tid;
+		uint64_t rsp, rip;	/* there */
+		uint64_t nr;
+	} call;
 	int signal;			/* to be delivered when it goes on; 0: none */
 	uint64_t since;			/* CLOCK_MONOTONIC, when it was asked to stop */
 	uint64_t longest;		/* ns that it was held, the longest time so far */

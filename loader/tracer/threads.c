@@ -24,9 +24,9 @@ static enum thread_kind classify_futex(const uint64_t *args)
 {
 	uint64_t op = args[1] & FUTEX_CMD_MASK;
 
-	/* With a time limit it is a call that only the kernel can go on with. */
-	return (op == FUTEX_WAIT || op == FUTEX_WAIT_BITSET) && !args[3] ? THREAD_ASLEEP :
-									    THREAD_UNFIT;
+	if (op != FUTEX_WAIT && op != FUTEX_WAIT_BITSET)
+		return THREAD_UNFIT;
+	return args[3] ? THREAD_TIMED : THREAD_ASLEEP;
 }
 
 static enum thread_kind classify_call(uint64_t nr, const uint64_t *args, int *fd)
@@ -35,12 +35,15 @@ static enum thread_kind classify_call(uint64_t nr, const uint64_t *args, int *fd
 	case SYS_futex:
 		return classify_futex(args);
 	case SYS_clock_nanosleep:
-		return args[1] & TIMER_ABSTIME ? THREAD_WAITING : THREAD_UNFIT;
+		return args[1] & TIMER_ABSTIME ? THREAD_WAITING : THREAD_TIMED;
+	case SYS_nanosleep:
+	case SYS_poll:
+	case SYS_restart_syscall:	/* what they are after a stop */
+		return THREAD_TIMED;
+	/* The kernel has written the time that is left to where it read the limit. */
 	case SYS_select:
 	case SYS_pselect6:
-		return args[4] ? THREAD_UNFIT : THREAD_WAITING;
 	case SYS_ppoll:
-		return args[2] ? THREAD_UNFIT : THREAD_WAITING;
 	case SYS_wait4:
 	case SYS_waitid:
 	case SYS_rt_sigsuspend:

@@ -16,7 +16,8 @@ enum thread_kind {
 	THREAD_ASLEEP = 0,	/* waits for another thread, without a time limit */
 	THREAD_WAITING = 1,	/* for something else, in a call that goes on by itself */
 	THREAD_RUNNING = 2,
-	THREAD_UNFIT = 3,
+	THREAD_TIMED = 3,	/* in a call that only the kernel can go on with: see frame__home */
+	THREAD_UNFIT = 4,
 };
 
 struct thread_choice {
