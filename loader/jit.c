@@ -2,6 +2,7 @@
 #include "loader/jit.h"
 
 #include <errno.h>
+#include <linux/types.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bpf/gpucollect.h"
+#include "loader/base/array.h"
 #include "loader/base/clock.h"
 #include "loader/base/log.h"
 #include "loader/base/table.h"
@@ -25,6 +28,7 @@
 #define ALL_BYTES (1ull << 30)	/* and when the capture is over: nobody can keep us reading */
 #define ALL_RECORDS (1u << 21)
 #define MAX_DUMPS 4		/* of one process */
+#define MAX_AREAS 1024		/* mappings of memory files, of one process */
 #define MAX_PARENTS 16
 #define NO_PARENT UINT32_MAX
 
@@ -32,6 +36,12 @@ struct dump {
 	int fd;			/* the registry's, always open */
 	uint32_t file;
 	struct jit_dump state;
+};
+
+/* Code in a file that is nothing but memory: stacks have its offset there, names have addresses. */
+struct area {
+	uint64_t start, size, offset;
+	uint32_t file;
 };
 
 struct maker {
@@ -49,16 +59,21 @@ struct maker {
 	uint64_t perf_whole;	/* when it was last read to its end */
 	struct dump dumps[MAX_DUMPS];
 	unsigned int nr_dumps;
+	struct area *areas;
+	size_t nr_areas, areas_size;
 	struct jit_map *map;
 };
+
+/* What is to be known of a file. */
+enum special { SPECIAL_DUMP, SPECIAL_MEMORY };
 
 struct jit {
 	struct files *files;
 	struct jit_budget budget;
 	struct table *makers;		/* index of a process -> struct maker */
 	struct table *stacks;		/* number of a stack -> when it was met first */
-	uint32_t checked;		/* files up to this one: whether they are jitdumps */
-	struct table *dumps;		/* their numbers */
+	uint32_t checked;		/* files up to this one */
+	struct table *special;		/* number of a file -> enum special */
 };
 
 struct jit *jit__new(struct files *files)
@@ -71,8 +86,8 @@ struct jit *jit__new(struct files *files)
 	j->budget.bytes = JIT_MAX_BYTES;
 	j->makers = table__new();
 	j->stacks = table__new();
-	j->dumps = table__new();
-	if (j->makers && j->stacks && j->dumps)
+	j->special = table__new();
+	if (j->makers && j->stacks && j->special)
 		return j;
 	jit__free(j);
 	return NULL;
@@ -100,12 +115,13 @@ void jit__free(struct jit *j)
 
 		close_files(m);
 		jit_map__free(m->map);
+		free(m->areas);
 		free(m->tmpdir);
 		free(m);
 	}
 	table__free(j->makers);
 	table__free(j->stacks);
-	table__free(j->dumps);
+	table__free(j->special);
 	free(j);
 }
 
@@ -322,18 +338,53 @@ static void add_dump(struct jit *j, const struct process *p, uint32_t file)
 	m->dumps[m->nr_dumps++] = (struct dump){ .fd = files__fd(j->files, file), .file = file };
 }
 
+static bool is_memory(const char *path)
+{
+	return !strncmp(path, "/memfd:", 7) || !strncmp(path, "/dev/shm/", 9);
+}
+
+static void add_area(struct jit *j, const struct process *p, const struct mapping *mapping)
+{
+	const struct area new = {
+		mapping->start, mapping->end - mapping->start, mapping->offset, mapping->file,
+	};
+	struct maker *m = get(j, p);
+
+	if (!m || m->over || m->nr_areas == MAX_AREAS)
+		return;
+	for (size_t i = 0; i < m->nr_areas; i++)
+		if (!memcmp(&m->areas[i], &new, sizeof(new)))
+			return;
+	if (!array__reserve((void **)&m->areas, &m->areas_size, m->nr_areas, sizeof(new)))
+		m->areas[m->nr_areas++] = new;
+	look(j, m);
+}
+
+static void check_files(struct jit *j)
+{
+	for (; j->checked < files__count(j->files); j->checked++) {
+		const char *path = files__path(j->files, j->checked + 1);
+
+		if (is_dump(path))
+			table__set(j->special, j->checked + 1, SPECIAL_DUMP);
+		else if (is_memory(path))
+			table__set(j->special, j->checked + 1, SPECIAL_MEMORY);
+	}
+}
+
 void jit__mapped(struct jit *j, const struct process *p)
 {
-	uint64_t value;
+	uint64_t special;
 
-	for (; j->checked < files__count(j->files); j->checked++)
-		if (is_dump(files__path(j->files, j->checked + 1)))
-			table__set(j->dumps, j->checked + 1, 0);
-	if (!table__count(j->dumps))
-		return;
-	for (uint32_t i = 0; i < p->nr_mappings; i++)
-		if (table__get(j->dumps, p->mappings[i].file, &value))
+	check_files(j);
+	for (uint32_t i = 0; table__count(j->special) && i < p->nr_mappings; i++) {
+		if (!table__get(j->special, p->mappings[i].file, &special))
+			continue;
+		if (special == SPECIAL_DUMP)
 			add_dump(j, p, p->mappings[i].file);
+		else
+			add_area(j, p, &p->mappings[i]);
+	}
 }
 
 void jit__forked(struct jit *j, const struct process *parent, const struct process *child)
@@ -368,12 +419,39 @@ void jit__read(struct jit *j)
 	}
 }
 
-const char *jit__name(struct jit *j, const struct process *p, uint32_t stack, uint64_t address)
+/* Where in the process the code of a word was; false: not known. A later mapping may be in its place. */
+static bool address_of(const struct maker *m, uint64_t word, uint64_t *address)
+{
+	uint64_t offset = FRAME_OFFSET(word);
+
+	switch (FRAME_KIND(word)) {
+	case FRAME_ANON:
+	case FRAME_ANON_GUESS:
+		*address = FRAME_ADDRESS(word);
+		return true;
+	case FRAME_FILE:
+	case FRAME_FILE_GUESS:
+		for (size_t i = m->nr_areas; i > 0; i--) {
+			const struct area *a = &m->areas[i - 1];
+
+			if (a->file == FRAME_FILE_ID(word) && offset >= a->offset &&
+			    offset - a->offset < a->size) {
+				*address = a->start + (offset - a->offset);
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+const char *jit__name(struct jit *j, const struct process *p, uint32_t stack, uint64_t word)
 {
 	struct maker *m = find(j, p->index);
 	const char *name = NULL;
-	uint64_t time;
+	uint64_t time, address;
 
+	if (!m || !address_of(m, word, &address))
+		return NULL;
 	if (!table__get(j->stacks, stack, &time))
 		time = UINT64_MAX;
 	for (int i = 0; m && !name && i < MAX_PARENTS; i++) {

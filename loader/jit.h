@@ -21,7 +21,7 @@ void jit__free(struct jit *j);			/* NULL is fine */
 
 /* A stack with code in anonymous memory was met in `p`, at `time` (CLOCK_MONOTONIC, ns). */
 void jit__met(struct jit *j, const struct process *p, uint32_t stack, uint64_t time);
-/* New mappings of `p`: is a jitdump file among them? */
+/* New mappings of `p`: is a jitdump file among them, or code in a memory file? */
 void jit__mapped(struct jit *j, const struct process *p);
 /* Code made before the fork is told in the parent's files. */
 void jit__forked(struct jit *j, const struct process *parent, const struct process *child);
@@ -30,8 +30,11 @@ void jit__exited(struct jit *j, const struct process *p);
 
 /* Reads what there is by now of all that live. */
 void jit__read(struct jit *j);
-/* The function at an address of a process, as a stack has it; NULL: not told. After jit__read. */
-const char *jit__name(struct jit *j, const struct process *p, uint32_t stack, uint64_t address);
+/*
+ * The function that a word (bpf/gpucollect.h) of a stack of `p` stands for, in anonymous memory or a
+ * memory file; NULL: not told. After jit__read.
+ */
+const char *jit__name(struct jit *j, const struct process *p, uint32_t stack, uint64_t word);
 /* Whether more was told than is kept. */
 bool jit__overflowed(const struct jit *j);
 

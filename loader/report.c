@@ -115,13 +115,14 @@ static int add_inlines(struct report *r, const struct resolved *res, uint8_t fla
 	return err;
 }
 
-/* Code in memory without a file: its name is what the process told, if it did. */
-static void name_generated(struct report *r, const struct process *p, uint32_t stack,
-			   const struct resolved *res, struct profile_frame *frame)
+/* Code that the process made at run time: its name is what the process told, if it did. */
+static void name_generated(struct report *r, const struct process *p, uint32_t stack, uint64_t word,
+			   struct profile_frame *frame)
 {
-	const char *name = r->in->jit ? jit__name(r->in->jit, p, stack, res->address) : NULL;
+	const char *name = r->in->jit ? jit__name(r->in->jit, p, stack, word) : NULL;
 
-	frame->flags |= PROFILE_JIT;
+	if (name || FRAME_KIND(word) == FRAME_ANON || FRAME_KIND(word) == FRAME_ANON_GUESS)
+		frame->flags |= PROFILE_JIT;
 	if (!name)
 		return;
 	frame->name = symbols__readable(r->in->symbols, name);
@@ -151,8 +152,8 @@ static int add_word(struct report *r, const struct process *p, uint32_t stack, u
 	frame.module = res.module;
 	frame.file = res.file;
 	frame.line = res.line;
-	if (FRAME_KIND(word) == FRAME_ANON || FRAME_KIND(word) == FRAME_ANON_GUESS)
-		name_generated(r, p, stack, &res, &frame);
+	if (res.kind == RESOLVED_UNNAMED)
+		name_generated(r, p, stack, word, &frame);
 	err = add_frame(r, &frame);
 	return err ? err : add_inlines(r, &res, frame.flags);
 }

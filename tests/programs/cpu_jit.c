@@ -4,6 +4,7 @@
  * usage: cpu_jit perf [DIR]	jit_one, jit_two, told in DIR/perf-PID.map (/tmp), removed at the end
  *        cpu_jit late		the same, told only when both have run
  *        cpu_jit silent	the same, told nowhere
+ *        cpu_jit memfd		perf, with the code in a memfd, mapped twice
  *        cpu_jit foreign	the map belongs to somebody else (as root)
  *        cpu_jit fork		a child runs what the parent has made and told
  *        cpu_jit exec		runs jit_one, then itself anew, which runs jit_two elsewhere
@@ -32,7 +33,7 @@ static const unsigned char code[] = {
 	0xc3,			/* ret */
 };
 
-static char *area, map[4096];
+static char *area, *writable, map[4096];
 static int dump = -1;
 
 static uint64_t now(clockid_t clock)
@@ -51,12 +52,22 @@ static void check(int good, const char *what)
 	exit(1);
 }
 
+/* Never writable and executable at once: two mappings of one file, as some runtimes have it. */
+static void map_area(int twice)
+{
+	int fd = twice ? memfd_create("made here", MFD_CLOEXEC) : -1;
+
+	check(!twice || !ftruncate(fd, 3 * 4096), "memfd");
+	area = mmap(NULL, 4096, PROT_READ | PROT_EXEC | (twice ? 0 : PROT_WRITE),
+		    twice ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, fd, twice ? 2 * 4096 : 0);
+	writable = twice ? mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 2 * 4096) : area;
+	check(area != MAP_FAILED && writable != MAP_FAILED, "mmap");
+}
+
 static char *make(int place)
 {
-	char *at = area + place * PLACE;
-
-	memcpy(at, code, sizeof(code));
-	return at;
+	memcpy(writable + place * PLACE, code, sizeof(code));
+	return area + place * PLACE;
 }
 
 __attribute__((noinline)) static void run(const char *at)
@@ -160,8 +171,7 @@ int main(int argc, char **argv)
 	const char *mode = argc > 1 ? argv[1] : "perf", *dir = argc > 2 ? argv[2] : "/tmp";
 
 	snprintf(map, sizeof(map), "%s/perf-%d.map", dir, (int)getpid());
-	area = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	check(area != MAP_FAILED, "mmap");
+	map_area(!strcmp(mode, "memfd"));
 	if (!strcmp(mode, "dump")) {
 		begin_dump(dir);
 		run_moving();

@@ -64,6 +64,13 @@ def perf_maps():
     expect(record("TMPDIR", PROGRAM, "perf", own, TMPDIR=own), {"jit_one": 1, "jit_two": 1})
 
 
+def memory_files():
+    """Code in a file that is nothing but memory: the map tells addresses, stacks have offsets."""
+    rec = record("memfd", PROGRAM, "memfd")
+    expect(rec, {"jit_one": 1, "jit_two": 1})
+    check("jit_one_[j]" in rec.text, "memfd: marked _[j] with --annotate")
+
+
 def other_processes():
     expect(record("fork", PROGRAM, "fork"), {"jit_one": 1})
     # Two images with one number: the first one's names must not be the second's, nor the other way.
@@ -136,7 +143,7 @@ def javascript():
 
 
 def main():
-    for case in (perf_maps, other_processes, dumps, namespaces, javascript):
+    for case in (perf_maps, memory_files, other_processes, dumps, namespaces, javascript):
         case()
     return check.status()
 
