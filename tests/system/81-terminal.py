@@ -101,7 +101,8 @@ def interrupt():
     check(r.total() > 0.1e9, f"server: {r.total()} ns of CPU time")
     # So is Ctrl-\\: Java shows its threads then, and goes on.
     t = Terminal([L.GPUCOLLECT, "--no-gpu", "-F", "99", "-y", "-o", out, "--", "sh", "-c",
-                  "trap 'echo told; told=1' QUIT; echo ready; while [ -z \"$told\" ]; do :; done; exit 5"],
+                  "trap 'echo told; told=1' QUIT; echo ready; while [ -z \"$told\" ]; do :; done; i=0; "
+                  "while [ $i -lt 300000 ]; do i=$((i+1)); done; exit 5"],
                  L.environment(**HOW))
     check(t.wait_for("ready"), f"quit: {t.text!r}")
     t.type("\x1c")
