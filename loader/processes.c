@@ -13,7 +13,7 @@
 #include "loader/base/clock.h"
 #include "loader/base/log.h"
 #include "loader/base/table.h"
-#include "loader/recent.h"
+#include "loader/mappings.h"
 #include "loader/slots.h"
 
 #define UNKNOWN_BUDGET 256	/* stacks with unknown code that are looked at before giving up */
@@ -171,7 +171,6 @@ static void processes__retire(struct processes *ps, struct process *p)
 static void processes__announce(struct processes *ps, struct process *p)
 {
 	uint32_t flags = (p->target ? PROC_TARGET : 0) | (p->probed ? PROC_PROBED : 0);
-
 	int err = slots__announce(ps->slots, p->tgid, flags, p->listed, &p->slot);
 
 	if (err == -ENOENT)
@@ -182,61 +181,17 @@ static void processes__announce(struct processes *ps, struct process *p)
 		p->listed = true;
 }
 
-struct gather {
-	struct processes *ps;
-	struct process *p;
-	struct mapping *mappings;
-	uint32_t nr;
-	size_t room;
-	uint32_t at;		/* in the list from before */
-};
-
-/* Of the list from before, whose files need not be asked for their numbers again; 0: none. */
-static uint32_t known_file(struct gather *g, const struct maps_line *line)
-{
-	const struct process *p = g->p;
-
-	while (g->at < p->nr_mappings && p->mappings[g->at].start < line->start)
-		g->at++;
-	if (g->at == p->nr_mappings || p->mappings[g->at].start != line->start ||
-	    p->mappings[g->at].end != line->end || p->mappings[g->at].offset != line->offset ||
-	    !files__is(g->ps->files, p->mappings[g->at].file, line))
-		return 0;
-	return p->mappings[g->at].file;
-}
-
-static int gather_mapping(const struct maps_line *line, void *arg)
-{
-	struct gather *g = arg;
-	struct mapping *m;
-
-	if (g->nr == GPUCOLLECT_MAX_PROC_MAPPINGS) {
-		processes__limit(g->ps, g->p, LIMIT_OWN_MAPPINGS);
-		return 0;
-	}
-	if (array__reserve((void **)&g->mappings, &g->room, g->nr, sizeof(*m)))
-		return -ENOMEM;
-	m = &g->mappings[g->nr++];
-	m->start = line->start;
-	m->end = line->end;
-	m->offset = line->offset;
-	m->file = known_file(g, line);
-	if (!m->file)
-		m->file = files__of_mapping(g->ps->files, g->p->tgid, line);
-	m->kind = m->file ? MAPPING_FILE :
-		  strcmp(line->path, "[uprobes-trampoline]") ? MAPPING_ANON : MAPPING_TRAMPOLINE;
-	return 0;
-}
-
 /* Takes over what was read, and tells the BPF side if it is new. */
-static void processes__take(struct processes *ps, struct process *p, const struct gather *g)
+static void processes__take(struct processes *ps, struct process *p, const struct mappings *m)
 {
-	bool same = g->nr == p->nr_mappings &&
-		    (!g->nr || !memcmp(g->mappings, p->mappings, g->nr * sizeof(*g->mappings)));
+	bool same = m->nr == p->nr_mappings &&
+		    (!m->nr || !memcmp(m->list, p->mappings, m->nr * sizeof(*m->list)));
 
+	if (m->cut)
+		processes__limit(ps, p, LIMIT_OWN_MAPPINGS);
 	free(p->mappings);
-	p->mappings = g->mappings;
-	p->nr_mappings = g->nr;
+	p->mappings = m->list;
+	p->nr_mappings = m->nr;
 	if (!same)
 		p->fruitless = 0;
 	if (p->slot == PROC_NO_SLOT)
@@ -253,7 +208,7 @@ static void processes__take(struct processes *ps, struct process *p, const struc
 
 int processes__refresh(struct processes *ps, struct process *p)
 {
-	struct gather g = { .ps = ps, .p = p };
+	struct mappings before = { p->mappings, p->nr_mappings, false }, now;
 	uint64_t start = clock__own_ns();
 	uint32_t execs = 0;
 	int err;
@@ -267,30 +222,26 @@ int processes__refresh(struct processes *ps, struct process *p)
 	if (p->slot != PROC_NO_SLOT)
 		execs = slots__execs(ps->slots, p->slot);
 	p->read_at = clock__now_ns();
-	err = maps__read(p->tgid, gather_mapping, &g);
+	err = mappings__read(ps->files, p->tgid, &before, &now);
 	p->read_took = clock__own_ns() - start;
-	if (err) {
-		free(g.mappings);	/* what was known stays: the process is over */
-		return err;
-	}
+	if (err)
+		return err;		/* what was known stays: the process is over */
 	p->execs = execs;
 	p->doubtful = false;
-	processes__take(ps, p, &g);
+	processes__take(ps, p, &now);
 	return 0;
 }
 
 int processes__remember(struct processes *ps, struct process *p, const struct recent *recent)
 {
-	struct gather g = { .ps = ps, .p = p };
-	int err = recent__each(recent, p->tgid, gather_mapping, &g);
+	struct mappings m;
+	int err = mappings__recall(ps->files, p->tgid, recent, &m);
 
-	if (err) {
-		free(g.mappings);
+	if (err)
 		return err;
-	}
 	free(p->mappings);
-	p->mappings = g.mappings;
-	p->nr_mappings = g.nr;
+	p->mappings = m.list;
+	p->nr_mappings = m.nr;
 	return 0;
 }
 

@@ -77,6 +77,25 @@ def in_memory():
     both("two memfds of one name", chain, steady)
 
 
+def huge_text():
+    """A program that has moved its code: it still is the file's."""
+    program = os.path.join(folded.PROGRAMS, "cpu_hugetext")
+    for how in ("file", "whole", "part", "memfd", "hugetlb"):
+        if how == "hugetlb" and not running.can("echo 8 >/proc/sys/vm/nr_hugepages && "
+                                                "[ $(cat /proc/sys/vm/nr_hugepages) -ge 4 ]"):
+            print("no huge pages here")
+            continue
+        target = Target(program, how)
+        with open(f"/proc/{target.pid}/maps", encoding="utf-8") as f:
+            code = [line for line in f if " r-x" in line and "cpu_hugetext" not in line and
+                    ".so" not in line and "[" not in line]
+        check(bool(code) == (how != "file"), f"text {how}: the case is what it claims to be: {code}")
+        nearly_all(check, f"text {how}", capture("-p", str(target.pid)), target.pid, "main", "outer",
+                   "inner")
+        running.end_all()
+    running.can("echo 0 >/proc/sys/vm/nr_hugepages")
+
+
 def under_other_mounts():
     path = copy("chain", "hidden/prog")
     chain = Target(path)
@@ -129,7 +148,7 @@ def subvolumes():
 
 
 try:
-    for case in (deleted_and_replaced, odd_names, in_memory, under_other_mounts, layers, subvolumes):
+    for case in (deleted_and_replaced, odd_names, in_memory, huge_text, under_other_mounts, layers, subvolumes):
         case()
 finally:
     running.end_all()
