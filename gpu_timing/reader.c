@@ -268,10 +268,15 @@ uint64_t channel__stalled(const struct channel *ch)
 	return head - ch->tail;
 }
 
-/* The low 32 bits of a process's start time (field 22 of its stat); false: it doesn't live. */
-static bool start_time(pid_t pid, uint32_t *start)
+struct life {
+	uint32_t start;		/* low 32 bits of the start time: field 22 of its stat */
+	char name[64];
+};
+
+/* Of a process; false: it doesn't live. */
+static bool look_up(pid_t pid, struct life *life)
 {
-	char path[32], line[1024], *p;
+	char path[32], line[1024], *p, *name;
 	int fd, field;
 	ssize_t n;
 
@@ -285,31 +290,35 @@ static bool start_time(pid_t pid, uint32_t *start)
 		return false;
 	line[n] = '\0';
 	/* Behind the name, which may hold anything; that ends field 2. */
+	name = strchr(line, '(');
 	p = strrchr(line, ')');
-	if (p && (!strncmp(p, ") Z", 3) || !strncmp(p, ") X", 3)))
+	if (!name || !p || p < name || !strncmp(p, ") Z", 3) || !strncmp(p, ") X", 3))
 		return false;
+	snprintf(life->name, sizeof(life->name), "%.*s", (int)(p - name - 1), name + 1);
 	for (field = 2; p && field < 22; field++)
 		p = strchr(p + 1, ' ');
 	if (!p)
 		return false;
-	*start = (uint32_t)strtoull(p + 1, NULL, 10);
+	life->start = (uint32_t)strtoull(p + 1, NULL, 10);
 	return true;
 }
 
 static uint64_t own_mark(void)
 {
-	uint32_t start = 0;
+	struct life own = { 0 };
 
-	start_time(getpid(), &start);
-	return (uint64_t)start << 32 | (uint32_t)getpid();
+	look_up(getpid(), &own);
+	return (uint64_t)own.start << 32 | (uint32_t)getpid();
 }
 
+/* Another program than ours collects nothing: the target may have put in whom it wants to be ended. */
 static bool holds(uint64_t mark)
 {
 	pid_t pid = (pid_t)(uint32_t)mark;
-	uint32_t start;
+	struct life own, other;
 
-	return pid > 0 && start_time(pid, &start) && start == (uint32_t)(mark >> 32);
+	return pid > 0 && look_up(pid, &other) && other.start == (uint32_t)(mark >> 32) &&
+	       look_up(getpid(), &own) && !strcmp(own.name, other.name);
 }
 
 int channel__claim(struct channel *ch, pid_t *holder)

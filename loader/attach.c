@@ -239,7 +239,7 @@ static void on_injected(void *ctx, struct process *p, int err, pid_t holder, con
 		attach__taken(a, p, holder);
 	} else if (err == -ESRCH || p->exited) {
 		set_way(a, p, WAY_GONE);
-	} else if (err == -EAGAIN && way_of(a, p) == WAY_ENTERING) {
+	} else if ((err == -EAGAIN || err == -ETIMEDOUT) && way_of(a, p) == WAY_ENTERING) {
 		log_warn_some("process %d (%s): the timing library is not in yet, since %s; it is tried "
 			      "once more", (int)p->tgid, p->comm, why);
 		enter(a, p, WAY_ENTERING_AGAIN);

@@ -16,6 +16,7 @@
 
 #define POLL_RECORDS 65536	/* of one channel, before the next gets its turn */
 #define HELLO_TRIES 100		/* polls that a library gets to finish its segment */
+#define POLLS_PER_LOOK 50	/* for system-call filters: about a second */
 /* What a ring can hold, whatever is put into it while it is read. */
 #define RING_POLLS (CHANNEL_RING_SIZE / sizeof(struct channel_head) / POLL_RECORDS)
 
@@ -38,6 +39,7 @@ struct launches {
 	size_t nr_targets;
 	struct target *last;
 	bool stopping;
+	unsigned int polls;
 	struct account_shared shared;
 };
 
@@ -294,10 +296,23 @@ void launches__heartbeat(struct launches *l)
 			channel__heartbeat(l->target[i]->channel);
 }
 
+/* A program may put a filter over all its threads at any time, the library's among them. */
+static void look_for_filters(struct launches *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->nr_targets; i++)
+		if (l->target[i]->channel)
+			channel__set_confined(l->target[i]->channel,
+					      confined(l->target[i]->process->tgid));
+}
+
 void launches__poll(struct launches *l)
 {
 	size_t i;
 
+	if (!(++l->polls % POLLS_PER_LOOK))
+		look_for_filters(l);
 	for (i = 0; i < l->nr_targets; i++)
 		target__poll(l, l->target[i]);
 }
@@ -350,6 +365,7 @@ void launches__stop(struct launches *l)
 	size_t i;
 
 	l->stopping = true;
+	look_for_filters(l);
 	for (i = 0; i < l->nr_targets; i++)
 		if (l->target[i]->channel)
 			channel__stop(l->target[i]->channel);

@@ -6,9 +6,16 @@
  *	gpu_until [THREADS] [RATE] [NS]		default 2 threads, 2000 launches a second in all
  *
  * Begins with the line "ready PID", when every thread has launched once. Each byte of input is
- * answered by a line "made N", the launches so far. With RATE 0 as fast as it can; every thread
+ * answered by a line "made N", the launches so far; with an 'f' it first puts a filter over all its
+ * threads that kills it when it opens anything. With RATE 0 as fast as it can; every thread
  * waits for its stream after 64 launches.
  */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
 #include "tests/programs/gpu_app.h"
 
 #define MAX_THREADS 16
@@ -62,6 +69,22 @@ static NOINLINE void *steady(void *arg)
 	return NULL;
 }
 
+static void confine(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_open, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter))
+		exit(8);
+}
+
 static void answer_until_end_of_input(int threads)
 {
 	char byte;
@@ -69,6 +92,8 @@ static void answer_until_end_of_input(int threads)
 	while (read(STDIN_FILENO, &byte, 1) > 0) {
 		unsigned long made = 0;
 
+		if (byte == 'f')
+			confine();
 		for (int i = 0; i < threads; i++)
 			made += __atomic_load_n(&acc[i].launches, __ATOMIC_RELAXED);
 		printf("made %lu\n", made);
