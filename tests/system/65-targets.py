@@ -1,0 +1,347 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# timeout: 400
+"""Who is recorded, and how the library gets to them.
+
+Several processes, children that were there before and that come later, processes that map the driver or
+execute in the middle, control groups, the whole machine; a second collector; those that want to be left
+alone; and what a dry run says and leaves as it is.
+"""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.environ["TOP"], "tests/tools"))
+import launches as L  # noqa: E402
+import slots  # noqa: E402
+
+check = L.Checks()
+DRIVER = slots.Driver(os.path.join(L.B, "simcuda/libcuda.so.1"))
+ALL_SLOTS = 29	# that the library swaps in the stand-in driver
+
+
+class Steady:
+    """gpu_until; `before` is put in front of its command line."""
+
+    def __init__(self, *before, rate=1000, **extra):
+        self.process = subprocess.Popen([*before, f"{L.PROGRAMS}/gpu_until", "2", str(rate)],
+                                        env=L.environment(**extra), text=True, bufsize=1,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.pid = int(self.process.stdout.readline().split()[1])
+
+    def made(self):
+        self.process.stdin.write("?")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline().split()[1])
+
+    def away(self):
+        return DRIVER.away(self.pid)
+
+    def probed(self):
+        return bool(slots.changed_code(self.pid, DRIVER.path))
+
+    def end(self):
+        out, _ = self.process.communicate(timeout=30)
+        check(self.process.returncode == 0, f"a target ended with {self.process.returncode}")
+        return sum(c.launches for c in L.account(out))
+
+
+class Collector:
+    """gpucollect in the background, until it is told to stop or ends by itself."""
+
+    serial = 0
+
+    def __init__(self, *argv):
+        Collector.serial += 1
+        self.path = os.path.join(L.TMP, f"out-{Collector.serial}.folded")
+        self.log = os.path.join(L.TMP, f"log-{Collector.serial}")
+        with open(self.log, "w", encoding="utf-8") as f:
+            self.process = subprocess.Popen(
+                [L.GPUCOLLECT, "--metric", "launches", "--no-inlines", "-y", "-o", self.path, *argv],
+                env=L.environment(), stdin=subprocess.DEVNULL, stdout=f, stderr=f)
+
+    def said(self):
+        with open(self.log, encoding="utf-8") as f:
+            return f.read()
+
+    def wait_recording(self):
+        L.wait_for(lambda: "gpucollect: recording" in self.said() or self.process.poll() is not None,
+                   "recording")
+        check(self.process.poll() is None, f"it does not record: {self.said()}")
+        return self
+
+    def wait(self):
+        self.process.wait(60)
+        L.skip_without_bpf(self.process.returncode, self.said())
+        run = L.Run(self.process.returncode, "", self.said(), self.path)
+        run.by_pid = {}
+        for s in run.stacks:
+            run.by_pid[s.pid] = run.by_pid.get(s.pid, 0) + s.weight
+        return run
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        return self.wait()
+
+
+def between(what, run, target, first, last):
+    got = run.by_pid.get(target.pid, 0)
+    check(0 < got <= last - first, f"{what}: {got} of {last - first} launches of {target.pid}: {run.said}")
+
+
+def several():
+    """Two at once, one of them named twice and by a thread; a third is none of ours."""
+    one, two, other = Steady(), Steady(), Steady()
+    thread = max(map(int, os.listdir(f"/proc/{two.pid}/task")))
+    first = one.made(), two.made()
+    g = Collector("-p", f"{one.pid},{two.pid}", "-p", f"{one.pid},{thread}").wait_recording()
+    check(len(one.away()) == len(two.away()) == ALL_SLOTS, f"slots: {one.away()} {two.away()}")
+    check(other.away() == [] and not other.probed(), "a process that was not named is touched")
+    L.wait_for(lambda: one.made() > first[0] + 500 and two.made() > first[1] + 500, "launches")
+    run = g.stop()
+    between("several", run, one, first[0], one.made())
+    between("several", run, two, first[1], two.made())
+    check(set(run.by_pid) == {one.pid, two.pid} and run.status == 0 and not run.complaints(),
+          f"several: {run.status} {run.by_pid} {run.complaints()}")
+    check(run.timed() == run.launches(), f"several: {run.said}")
+    for t in one, two, other:
+        check(t.away() == [], "slots are not restored")
+        t.end()
+
+
+def shell(*lines):
+    """A shell that runs them when it is told to; its first line is its pid."""
+    p = subprocess.Popen(["sh", "-c", "echo $$; " + "\n".join(lines)], env=L.environment(), text=True,
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    return p, int(p.stdout.readline())
+
+
+def children():
+    """One that was there before, one that comes later, and a grandchild; all in one account."""
+    until = f"{L.PROGRAMS}/gpu_until 1 500"
+    p, pid = shell(f"{until} <{L.TMP}/fifo >{L.TMP}/early & read go",
+                   f"sh -c '{until} <{L.TMP}/fifo >{L.TMP}/late; true' & wait")
+    os.mkfifo(f"{L.TMP}/fifo")
+    fifo = os.open(f"{L.TMP}/fifo", os.O_RDWR)
+
+    def ready(name):
+        path = os.path.join(L.TMP, name)
+        return os.path.exists(path) and open(path, encoding="utf-8").read().startswith("ready")
+
+    L.wait_for(lambda: ready("early"), "the early child")
+    g = Collector("-p", str(pid)).wait_recording()
+    p.stdin.write("go\n")
+    p.stdin.flush()
+    L.wait_for(lambda: ready("late"), "the late child")
+    pids = [int(open(f"{L.TMP}/{n}", encoding="utf-8").read().split()[1]) for n in ("early", "late")]
+    for child in pids:
+        L.wait_for(lambda c=child: len(DRIVER.away(c)) == ALL_SLOTS, f"child {child} entered")
+    time.sleep(0.5)	# some launches, whatever they are
+    os.close(fifo)
+    p.wait(30)
+    run = g.wait()
+    check(run.status == 0 and set(run.by_pid) == set(pids) and not run.complaints(),
+          f"children: {run.status} {run.by_pid} not {pids}: {run.said}")
+    check(run.timed() == run.launches(), f"children: {run.said}")
+
+
+def in_the_middle():
+    """A process that maps the driver when it is recorded already, and one that then replaces itself."""
+    p, pid = shell("read go", f"exec {L.PROGRAMS}/gpu_until 2 500")
+    g = Collector("-p", str(pid))
+    L.wait_for(lambda: "recording" in g.said(), "recording")
+    p.stdin.write("go\n")
+    p.stdin.flush()
+    L.wait_for(lambda: DRIVER.away(pid), "entered")
+    time.sleep(0.3)
+    p.stdin.close()
+    p.wait(30)
+    run = g.wait()
+    check(run.status == 0 and list(run.by_pid) == [pid] and run.timed() == run.launches() > 0,
+          f"in the middle: {run.status} {run.by_pid} {run.said}")
+
+
+def second():
+    """A process belongs to one collector; others are refused and change nothing."""
+    one, two = Steady(), Steady()
+    g = Collector("-p", str(one.pid)).wait_recording()
+    refused = Collector("-p", str(one.pid), "-d", "1").wait()
+    said = f"process {one.pid} is already recorded by gpucollect, pid {g.process.pid}"
+    check(refused.status == 77 and any(said in s for s in refused.said) and not refused.written,
+          f"second: {refused.status}: {refused.said}")
+    check(len(refused.said) == 1, f"second: said once: {refused.said}")
+    both = Collector("-p", f"{one.pid},{two.pid}", "-d", "0.5").wait()
+    check(both.status == 0 and list(both.by_pid) == [two.pid] and
+          any("left out" in s and said in s for s in both.said), f"second: {both.status}: {both.said}")
+    check(len(one.away()) == ALL_SLOTS, "second: the first one lost its slots")
+    first = one.made()
+    L.wait_for(lambda: one.made() > first + 200, "launches")
+    run = g.stop()
+    check(run.status == 0 and run.by_pid.get(one.pid, 0) > 200 and not run.complaints(),
+          f"second: the first one's result: {run.by_pid} {run.said}")
+    # Its place is free again, also when it was killed.
+    g = Collector("-p", str(one.pid)).wait_recording()
+    g.process.kill()
+    g.process.wait()
+    run = Collector("-p", str(one.pid), "-d", "0.5").wait()
+    check(run.status == 0 and run.by_pid.get(one.pid), f"second: after a kill: {run.said}")
+    for t in one, two:
+        t.end()
+
+
+def of_a_command():
+    """A command that outlives its capture is attached to by the library that its driver loaded."""
+    fifo, out = os.path.join(L.TMP, "command-in"), os.path.join(L.TMP, "command-out")
+    os.mkfifo(fifo)
+    fd = os.open(fifo, os.O_RDWR)
+    first = Collector("-d", "0.5", "--", "sh", "-c", f"exec {L.PROGRAMS}/gpu_until 2 1000 <{fifo} >{out}")
+    L.wait_for(lambda: os.path.exists(first.path), "the first capture's end")
+    with open(out, encoding="utf-8") as f:
+        pid = int(f.read().split()[1])
+    for _ in range(2):
+        run = Collector("-p", str(pid), "-d", "0.3").wait()
+        check(run.status == 0 and run.timed() == run.by_pid.get(pid) and not run.complaints(),
+              f"of a command: {run.status} {run.by_pid} {run.said}")
+        with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
+            code = {line.split(maxsplit=5)[5].strip() for line in f
+                    if "gpucollect" in line and "x" in line.split()[1]}
+        check(len(code) == 1 and "/run/gpucollect/" in code.pop(), f"of a command: libraries: {code}")
+    os.close(fd)
+    run = first.wait()
+    check(run.status == 0, f"of a command: {run.status} {run.said}")
+
+
+def kept_out():
+    """By its environment, and by a file in its root directory: nothing of ours in it, and said once."""
+    root = os.path.join(L.TMP, "root")
+    os.makedirs(f"{root}/etc/gpucollect")
+    bind = "; ".join(f"mkdir -p {root}{d} && mount --rbind {d} {root}{d}"
+                     for d in ("/usr", "/lib", "/lib64", "/proc", "/dev", L.B, L.TMP)
+                     if os.path.isdir(d) and not os.path.islink(d))
+    links = "; ".join(f"ln -sfn {os.readlink(d)} {root}{d}" for d in ("/lib", "/lib64")
+                      if os.path.islink(d))
+    inside = ["unshare", "-m", "--propagation", "private", "sh", "-c",
+              f"{links or 'true'}; {bind}; exec chroot {root} \"$@\"", "sh"]
+    open(f"{root}/etc/gpucollect/disable", "w").close()
+    targets = {"GPUCOLLECT_DISABLE is in its environment": Steady(rate=0, GPUCOLLECT_DISABLE=""),
+               "/etc/gpucollect/disable is in its root directory": Steady(*inside, rate=0)}
+    for why, t in targets.items():
+        for options in ([], ["--no-inject"]):
+            g = Collector("--metric", "cpu", "-F", "500", "-p", str(t.pid), *options).wait_recording()
+            time.sleep(0.3)
+            check(DRIVER.away(t.pid) in ([], None) and not slots.changed_code(t.pid, DRIVER.path),
+                  f"kept out: {why}: it is touched")
+            with open(f"/proc/{t.pid}/maps", encoding="utf-8") as f:
+                check("gpucollect (deleted)" not in f.read(), f"kept out: {why}: the library is in")
+            run = g.stop()
+            check(sum(why in s for s in run.said) == 1 and run.status == 0 and run.by_pid,
+                  f"kept out: {why} {options}: {run.status} {run.said}")
+        run = Collector("--metric", "gpu", "-p", str(t.pid), "-d", "1").wait()
+        check(run.status == 77 and any(why in s for s in run.said) and
+              any("--metric cpu" in s for s in run.said), f"kept out: {why}: {run.status} {run.said}")
+        t.end()
+
+
+def group():
+    """A control group: one that is in it, one below, one that comes later; none: an error."""
+    mount = next((line.split()[1] for line in open("/proc/mounts", encoding="utf-8")
+                  if line.split()[2] == "cgroup2"), None)
+    top = f"{mount}/gpucollect-test-{os.getpid()}"
+    try:
+        os.makedirs(f"{top}/below")
+    except (OSError, TypeError) as e:
+        print(f"note: no control group can be made here: {e}")
+        return
+
+    def into(directory):
+        return ["sh", "-c", f"echo $$ >{directory}/cgroup.procs; exec \"$@\"", "sh"]
+
+    name = os.path.basename(top)
+    run = Collector("--cgroup", name, "-d", "1").wait()
+    check(run.status == 2 and any("no process" in s for s in run.said), f"empty group: {run.said}")
+    outside, inside, below = Steady(), Steady(*into(top)), Steady(*into(f"{top}/below"))
+    moved = Steady()
+    g = Collector("--cgroup", name).wait_recording()
+    later = Steady(*into(f"{top}/below"))
+    with open(f"{top}/cgroup.procs", "w", encoding="utf-8") as f:
+        f.write(f"{moved.pid}\n")
+    members = [inside, below, later, moved]
+    for t in members:
+        L.wait_for(lambda t=t: len(t.away()) == ALL_SLOTS, f"{t.pid} entered")
+    check(outside.away() == [], "a process outside of the group is touched")
+    counts = [t.made() for t in members]
+    L.wait_for(lambda: all(t.made() > n + 200 for t, n in zip(members, counts)), "launches")
+    for t in members:
+        t.end()
+    run = g.wait()	# the group is empty
+    check(run.status == 0 and set(run.by_pid) == {t.pid for t in members} and not run.complaints() and
+          run.timed() == run.launches(), f"group: {run.status} {run.by_pid} {run.said}")
+    outside.end()
+    os.rmdir(f"{top}/below")
+    os.rmdir(top)
+    run = Collector("--cgroup", name, "-d", "1").wait()
+    check(run.status == 2 and any(name in s for s in run.said), f"no group: {run.status} {run.said}")
+
+
+def everywhere():
+    """-a sees a driver in another mount namespace at another path, and brings the library if it is told to."""
+    other = os.path.join(L.TMP, "other")
+    os.makedirs(other)
+    script = (f"mount -t tmpfs none {other} && cp {DRIVER.path} {other}/ && "
+              f"export LD_LIBRARY_PATH={other} && exec \"$@\"")
+    usual = Steady()
+    hidden = Steady("unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh")
+    for options, timed in ((["--no-cpu"], False), (["--inject"], True)):
+        g = Collector("-a", *options).wait_recording()
+        first = usual.made(), hidden.made()
+        L.wait_for(lambda: usual.made() > first[0] + 300 and hidden.made() > first[1] + 300, "launches")
+        check((usual.away() != []) == timed, f"-a {options}: slots {usual.away()}")
+        run = g.stop()
+        for t in usual, hidden:
+            check(run.by_pid.get(t.pid, 0) >= 300, f"-a {options}: {run.by_pid} {run.said}")
+        if timed:
+            check(run.timed() > 600, f"-a {options}: {run.said}")
+    for t in usual, hidden:
+        t.end()
+
+
+def dry():
+    """What it says is what a run does; and it does nothing."""
+    t, kept = Steady(), Steady(GPUCOLLECT_DISABLE="1")
+    maps = [open(f"/proc/{p.pid}/maps", encoding="utf-8").read() for p in (t, kept)]
+
+    def say(*argv):
+        r = subprocess.run([L.GPUCOLLECT, "--dry-run", *argv], env=L.environment(),
+                           capture_output=True, text=True, timeout=60)
+        check(r.returncode == 0 and not r.stderr, f"dry run: {r.returncode} {r.stderr}")
+        return r.stdout
+
+    out = say("-p", f"{t.pid},{kept.pid}")
+    check(re.search(rf"^process {t.pid} \(gpu_until\), 3 threads\n  driver {DRIVER.path}\n", out, re.M),
+          f"dry run: {out}")
+    named = re.search(r"slots of: (.*)", out)
+    check("CPU samples only" in out and "GPUCOLLECT_DISABLE" in out, f"dry run: {out}")
+    check("uprobes on: cuLaunch" in say("-p", str(t.pid), "--no-inject"), "dry run without the library")
+    check(f"process {t.pid} (" in say("-a"), "dry run of all")
+    mark = os.path.join(L.TMP, "ran")
+    check("CUDA_INJECTION64_PATH" in say("--", "touch", mark) and not os.path.exists(mark),
+          "dry run of a command")
+    check([open(f"/proc/{p.pid}/maps", encoding="utf-8").read() for p in (t, kept)] == maps and
+          t.away() == [] and not t.probed(), "a dry run changed something")
+    g = Collector("-p", str(t.pid)).wait_recording()
+    check(named and sorted(named[1].split()) == t.away(), f"dry run: {named and named[1]}; swapped: {t.away()}")
+    g.stop()
+    for p in t, kept:
+        p.end()
+
+
+wanted = sys.argv[1:]
+for part in (several, children, in_the_middle, second, of_a_command, kept_out, group, everywhere, dry):
+    if not wanted or part.__name__ in wanted:
+        before = check.failures
+        part()
+        print("ok   " if check.failures == before else "WRONG", part.__name__, flush=True)
+sys.exit(check.status())
