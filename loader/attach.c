@@ -173,8 +173,8 @@ static bool maps_libc(const struct attach *a, const struct process *p)
 	uint32_t i;
 
 	for (i = 0; i < p->nr_mappings; i++) {
-		const char *path = p->mappings[i].file ? files__path(a->config.files, p->mappings[i].file) : "";
-		const char *base = strrchr(path, '/');
+		uint32_t file = p->mappings[i].file;
+		const char *base = file ? strrchr(files__path(a->config.files, file), '/') : NULL;
 
 		if (base && !strcmp(base, "/libc.so.6"))
 			return true;
@@ -217,6 +217,9 @@ static void look_at_new_ones(struct attach *a)
 	}
 	a->known = processes__count(a->config.processes);
 	a->look_at = now + GROWN_UP_NS;
+	entries__sweep(a->entries);
+	if (a->config.sites)
+		sites__sweep(a->config.sites);
 }
 
 void attach__step(struct attach *a)

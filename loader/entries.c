@@ -14,11 +14,13 @@
 #include "loader/base/log.h"
 #include "loader/driver.h"
 
-/* A file that has probes, in all processes (tgid -1) or in one. */
+/* A file that has probes, in all processes or in one. */
 struct probed {
 	dev_t device;
 	ino_t inode;
-	pid_t tgid;
+	const struct process *process;	/* NULL: in all */
+	pid_t tgid;			/* of it: it may have executed another program since */
+	struct probe *probe;		/* NULL: that could not be done */
 };
 
 struct entries {
@@ -47,15 +49,18 @@ void entries__free(struct entries *e)
 	free(e);
 }
 
-static bool is_probed(const struct entries *e, const struct stat *st, pid_t tgid)
+static struct probed *find(const struct entries *e, const struct stat *st, const struct process *p)
 {
+	struct probed *d;
 	size_t i;
 
-	for (i = 0; i < e->nr; i++)
-		if (e->probed[i].device == st->st_dev && e->probed[i].inode == st->st_ino &&
-		    (e->probed[i].tgid == tgid || e->probed[i].tgid == -1))
-			return true;
-	return false;
+	for (i = 0; i < e->nr; i++) {
+		d = &e->probed[i];
+		if (d->device == st->st_dev && d->inode == st->st_ino &&
+		    (!d->process || (p && d->tgid == p->tgid)))
+			return d;
+	}
+	return NULL;
 }
 
 struct places {
@@ -79,32 +84,59 @@ static void on_entry(void *ctx, uint32_t entry, uint64_t offset)
 	p->entry[p->nr++] = entry;
 }
 
-/* Probes on all launch entries of the driver behind fd, once. */
-static int probe_file(struct entries *e, int fd, const char *name, pid_t tgid)
+static void attach(struct entries *e, int fd, const char *name, struct probed *d)
 {
 	struct places p = {};
 	char path[64];
-	struct stat st;
-	int err;
+	int err = driver__entries(fd, on_entry, &p);
 
-	if (fstat(fd, &st))
-		return -errno;
-	if (is_probed(e, &st, tgid))
-		return 0;
-	/* Once, also where it fails: it is asked for whenever the process maps something. */
-	err = array__reserve((void **)&e->probed, &e->size, e->nr, sizeof(*e->probed));
-	if (err)
-		return err;
-	e->probed[e->nr++] = (struct probed){ st.st_dev, st.st_ino, tgid };
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	err = driver__entries(fd, on_entry, &p);
 	if (!err)
-		err = probes__attach_launches(e->probes, path, p.offset, p.entry, p.nr, tgid);
+		err = probes__attach_launches(e->probes, path, p.offset, p.entry, p.nr,
+					      d->process ? d->tgid : -1, &d->probe);
 	if (err)
 		log_warn_some("launches in %s can't be probed: %s", name, driver__error(err));
 	else
 		log_debug("%zu probes on %s", p.nr, name);
-	return err;
+}
+
+/* Probes on all launch entries of the driver behind fd, once; p: in this process, or NULL. */
+static void probe_file(struct entries *e, int fd, const char *name, const struct process *p)
+{
+	struct probed *d;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return;
+	d = find(e, &st, p);
+	if (d && (!d->process || d->process == p))
+		return;
+	/* The kernel's limit is the task, whatever it executes: so it is probed already. */
+	if (d) {
+		d->process = p;
+		return;
+	}
+	if (array__reserve((void **)&e->probed, &e->size, e->nr, sizeof(*e->probed)))
+		return;
+	/* Once, also where it fails: it is asked for whenever the process maps something. */
+	d = &e->probed[e->nr++];
+	*d = (struct probed){ st.st_dev, st.st_ino, p, p ? p->tgid : -1, NULL };
+	attach(e, fd, name, d);
+}
+
+void entries__sweep(struct entries *e)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < e->nr; i++) {
+		const struct probed *d = &e->probed[i];
+
+		if (!d->process || !d->process->exited)
+			e->probed[kept++] = *d;
+		else if (d->probe)
+			probes__drop(e->probes, d->probe);
+	}
+	e->nr = kept;
 }
 
 /* The path is the caller's choice, so it is opened with the caller's rights. */
@@ -119,7 +151,7 @@ static void probe_path(struct entries *e, const char *path, const struct caller 
 	caller__leave(&saved);
 	if (fd < 0)
 		return;
-	probe_file(e, fd, path, -1);
+	probe_file(e, fd, path, NULL);
 	close(fd);
 }
 
@@ -149,7 +181,7 @@ const char *entries__driver(const struct entries *e, const struct process *p)
 
 void entries__probe(struct entries *e, const struct process *p)
 {
-	pid_t tgid = probes__per_process(e->probes) ? p->tgid : -1;
+	const struct process *limit = probes__per_process(e->probes) ? p : NULL;
 	uint32_t i;
 
 	for (i = 0; i < p->nr_mappings; i++) {
@@ -157,6 +189,6 @@ void entries__probe(struct entries *e, const struct process *p)
 		const char *path = file ? files__path(e->files, file) : "";
 
 		if (driver__is_named(path) && files__open(e->files, file) >= 0)
-			probe_file(e, files__fd(e->files, file), path, tgid);
+			probe_file(e, files__fd(e->files, file), path, limit);
 	}
 }

@@ -33,5 +33,7 @@ const char *entries__driver(const struct entries *e, const struct process *p);
  * that was asked for when the probes were made.
  */
 void entries__probe(struct entries *e, const struct process *p);
+/* Detaches those that are limited to processes that have ended. */
+void entries__sweep(struct entries *e);
 
 #endif

@@ -165,7 +165,7 @@ static void on_placed(struct injection *i, struct job *j, const struct tracer_re
 		tracer__cancel(j->tracer);
 		return;
 	}
-	err = sites__attach(i->config.sites, r->file);
+	err = sites__attach(i->config.sites, r->file, j->process);
 	if (err) {
 		snprintf(j->why, sizeof(j->why), "its file can't be probed (%s)", strerror(-err));
 		tracer__cancel(j->tracer);

@@ -18,20 +18,28 @@
 #include "loader/base/array.h"
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
+#include "loader/closer.h"
 #include "loader/rights.h"
 #include "loader/uprobes.h"
 
 /* The initial PID namespace's inode number: PROC_PID_INIT_INO of the kernel, fixed since 3.8. */
 #define INITIAL_PIDNS 0xeffffffcu
 
+/* What one call attached: one link of uprobes.h, or one of libbpf for each place. */
+struct probe {
+	size_t index;
+	int multi_fd;			/* -1: none */
+	size_t nr;
+	struct bpf_link *link[];
+};
+
 struct probes {
 	struct gpucollect_bpf *skel;
 	struct probes_maps maps;
 	struct ring_buffer *ring;
-	struct bpf_link **link;
-	size_t nr_links, links_size;
-	int *multi_fd;			/* links of uprobes.h */
-	size_t nr_multi, multi_size;
+	struct probe **probe;
+	size_t nr_probes, probes_size;
+	struct closer *closer;
 	bool multi;			/* sites of the library by one link for several places */
 	bool multi_launches;		/* launch entries, too */
 	bool one_process;
@@ -138,19 +146,58 @@ static int probes__load(struct probes *p, char **why)
 	return 0;
 }
 
-/* Takes over what an attach function gave; NULL: errno says why. */
-static int add_link(struct probes *p, struct bpf_link *link)
+static void probe__free(void *arg)
 {
-	int err = link ? 0 : -errno;
+	struct probe *probe = arg;
+	size_t i;
 
-	if (!err)
-		err = array__reserve((void **)&p->link, &p->links_size, p->nr_links,
-				     sizeof(*p->link));
-	if (!err)
-		p->link[p->nr_links++] = link;
-	else if (link)
-		bpf_link__destroy(link);
-	return err;
+	for (i = 0; i < probe->nr; i++) {
+		bpf_link__destroy(probe->link[i]);
+		FAULT_POINT("probe-detached");
+	}
+	if (probe->multi_fd >= 0) {
+		close(probe->multi_fd);
+		FAULT_POINT("probe-detached");
+	}
+	free(probe);
+}
+
+/* With room for `nr` links; it is known, and will be detached, from now on. */
+static int probe__new(struct probes *p, size_t nr, struct probe **out)
+{
+	struct probe *probe = calloc(1, sizeof(*probe) + nr * sizeof(probe->link[0]));
+
+	if (!probe || array__reserve((void **)&p->probe, &p->probes_size, p->nr_probes,
+				     sizeof(*p->probe))) {
+		free(probe);
+		return -ENOMEM;
+	}
+	probe->multi_fd = -1;
+	probe->index = p->nr_probes;
+	p->probe[p->nr_probes++] = probe;
+	*out = probe;
+	return 0;
+}
+
+/* Takes over what an attach function gave; NULL: errno says why. */
+static int probe__add(struct probe *probe, struct bpf_link *link)
+{
+	if (!link)
+		return -errno;
+	probe->link[probe->nr++] = link;
+	return 0;
+}
+
+static void probes__forget(struct probes *p, struct probe *probe)
+{
+	p->probe[probe->index] = p->probe[--p->nr_probes];
+	p->probe[probe->index]->index = probe->index;
+}
+
+void probes__drop(struct probes *p, struct probe *probe)
+{
+	probes__forget(p, probe);
+	closer__add(p->closer, probe__free, probe);
 }
 
 static int probes__follow(struct probes *p)
@@ -160,11 +207,13 @@ static int probes__follow(struct probes *p)
 		p->skel->progs.gpucollect_exec,
 		p->skel->progs.gpucollect_exit,
 	};
+	const size_t nr = sizeof(progs) / sizeof(progs[0]);
+	struct probe *probe;
 	size_t i;
-	int err = 0;
+	int err = probe__new(p, nr, &probe);
 
-	for (i = 0; i < sizeof(progs) / sizeof(progs[0]) && !err; i++)
-		err = add_link(p, bpf_program__attach(progs[i]));
+	for (i = 0; i < nr && !err; i++)
+		err = probe__add(probe, bpf_program__attach(progs[i]));
 	return err;
 }
 
@@ -181,6 +230,11 @@ int probes__new(const struct probes_config *config, struct probes **out, char **
 	if (!p)
 		return -ENOMEM;
 	p->stats_fd = -1;
+	p->closer = closer__new();
+	if (!p->closer) {
+		free(p);
+		return -ENOMEM;
+	}
 	libbpf_set_print(libbpf_print);
 	p->skel = gpucollect_bpf__open();
 	FAULT_POINT("programs-opened");
@@ -219,14 +273,9 @@ static void unmap(void *at, size_t bytes)
 
 void probes__detach(struct probes *p)
 {
-	while (p->nr_links) {
-		bpf_link__destroy(p->link[--p->nr_links]);
-		FAULT_POINT("probe-detached");
-	}
-	while (p->nr_multi) {
-		close(p->multi_fd[--p->nr_multi]);
-		FAULT_POINT("probe-detached");
-	}
+	while (p->nr_probes)
+		probes__drop(p, p->probe[p->nr_probes - 1]);
+	closer__wait(p->closer);
 	FAULT_POINT("detached");
 }
 
@@ -235,8 +284,8 @@ void probes__free(struct probes *p)
 	if (!p)
 		return;
 	probes__detach(p);
-	free(p->link);
-	free(p->multi_fd);
+	closer__free(p->closer);
+	free(p->probe);
 	ring_buffer__free(p->ring);
 	unmap(p->maps.rows, sizeof(struct unwind_row) * GPUCOLLECT_MAX_ROWS);
 	unmap(p->maps.rules, sizeof(struct unwind_rule) * GPUCOLLECT_MAX_RULES);
@@ -263,47 +312,56 @@ int probes__sample_program(const struct probes *p)
 	return bpf_program__fd(p->skel->progs.gpucollect_sample);
 }
 
-/* One by one: the only way before Linux 6.6, and the way to leave other processes in peace. */
-static int attach_each(struct probes *p, const struct bpf_program *prog, const char *path,
+/* One by one: the only way before Linux 6.6. */
+static int attach_each(struct probe *probe, const struct bpf_program *prog, const char *path,
 		       const uint64_t *offsets, const uint64_t *cookies, size_t nr, pid_t pid)
 {
-	size_t before = p->nr_links, i;
+	size_t i;
 	int err = 0;
 
 	for (i = 0; i < nr && !err; i++) {
 		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = cookies ? cookies[i] : 0);
 
-		err = add_link(p, bpf_program__attach_uprobe_opts(prog, pid, path, offsets[i], &opts));
+		err = probe__add(probe, bpf_program__attach_uprobe_opts(prog, pid, path, offsets[i],
+									&opts));
 		FAULT_POINT("probe-attached");
 	}
-	while (err && p->nr_links > before)
-		bpf_link__destroy(p->link[--p->nr_links]);
 	return err;
 }
 
-static int attach_multi(struct probes *p, const struct bpf_program *prog, const char *path,
+static int attach_multi(struct probe *probe, const struct bpf_program *prog, const char *path,
 			const uint64_t *offsets, const uint64_t *cookies, size_t nr, pid_t pid)
 {
-	int fd, err;
-
-	err = array__reserve((void **)&p->multi_fd, &p->multi_size, p->nr_multi,
-			     sizeof(*p->multi_fd));
-	if (err)
-		return err;
-	fd = uprobes__attach(bpf_program__fd(prog), path, offsets, cookies, nr, pid == -1 ? 0 : pid);
-	if (fd < 0)
-		return fd;
-	p->multi_fd[p->nr_multi++] = fd;
+	probe->multi_fd = uprobes__attach(bpf_program__fd(prog), path, offsets, cookies, nr,
+					  pid == -1 ? 0 : pid);
+	if (probe->multi_fd < 0)
+		return probe->multi_fd;
 	FAULT_POINT("probe-attached");
 	return 0;
 }
 
-int probes__attach_sites(struct probes *p, const char *path, const uint64_t *offsets, size_t nr)
+static int attach(struct probes *p, const struct bpf_program *prog, bool multi, const char *path,
+		  const uint64_t *offsets, const uint64_t *cookies, size_t nr, pid_t pid,
+		  struct probe **out)
 {
-	const struct bpf_program *site = p->skel->progs.gpucollect_site;
+	struct probe *probe;
+	int err = probe__new(p, multi ? 0 : nr, &probe);
 
-	return p->multi ? attach_multi(p, site, path, offsets, NULL, nr, -1) :
-			  attach_each(p, site, path, offsets, NULL, nr, -1);
+	if (err)
+		return err;
+	err = multi ? attach_multi(probe, prog, path, offsets, cookies, nr, pid) :
+		      attach_each(probe, prog, path, offsets, cookies, nr, pid);
+	if (err)
+		probes__drop(p, probe);
+	else if (out)
+		*out = probe;
+	return err;
+}
+
+int probes__attach_sites(struct probes *p, const char *path, const uint64_t *offsets, size_t nr,
+			 struct probe **out)
+{
+	return attach(p, p->skel->progs.gpucollect_site, p->multi, path, offsets, NULL, nr, -1, out);
 }
 
 bool probes__per_process(const struct probes *p)
@@ -312,12 +370,10 @@ bool probes__per_process(const struct probes *p)
 }
 
 int probes__attach_launches(struct probes *p, const char *path, const uint64_t *offsets,
-			    const uint64_t *entries, size_t nr, pid_t pid)
+			    const uint64_t *entries, size_t nr, pid_t pid, struct probe **out)
 {
-	const struct bpf_program *launch = p->skel->progs.gpucollect_launch;
-
-	return p->multi_launches ? attach_multi(p, launch, path, offsets, entries, nr, pid) :
-				   attach_each(p, launch, path, offsets, entries, nr, pid);
+	return attach(p, p->skel->progs.gpucollect_launch, p->multi_launches, path, offsets, entries, nr,
+		      pid, out);
 }
 
 int probes__set_reader(struct probes *p, probes_record fn, void *ctx)

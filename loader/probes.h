@@ -52,14 +52,18 @@ int probes__sample_program(const struct probes *p);
 
 /*
  * Probes at offsets of a file, named by a path that this process can open; attached until
- * probes__free. 0, or a negative errno, and then none is attached. Sites of the timing library: in
- * every process that maps the file. Launch entries of a driver, with their enum launch_entry as
- * cookies: in process `pid`, or with -1 in every process.
+ * probes__drop or probes__detach. 0, or a negative errno, and then none is attached. Sites of the timing
+ * library: in every process that maps the file. Launch entries of a driver, with their enum launch_entry
+ * as cookies: in process `pid`, or with -1 in every process. `out` may be NULL.
  */
-int probes__attach_sites(struct probes *p, const char *path, const uint64_t *offsets, size_t nr);
+struct probe;
+int probes__attach_sites(struct probes *p, const char *path, const uint64_t *offsets, size_t nr,
+			 struct probe **out);
 bool probes__per_process(const struct probes *p);	/* false: `pid` makes no difference */
 int probes__attach_launches(struct probes *p, const char *path, const uint64_t *offsets,
-			    const uint64_t *entries, size_t nr, pid_t pid);
+			    const uint64_t *entries, size_t nr, pid_t pid, struct probe **out);
+/* Detaches what one such call attached; in the background. */
+void probes__drop(struct probes *p, struct probe *probe);
 
 /* The ring: fn for each record, which lies in the ring until it returns. */
 typedef int (*probes_record)(void *ctx, void *record, size_t size);

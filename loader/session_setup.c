@@ -187,7 +187,7 @@ static int setup_sites(struct session *s)
 	if (fd < 0)
 		return -errno;
 	s->sites = sites__new(s->probes);
-	err = s->sites ? sites__attach(s->sites, fd) : -ENOMEM;
+	err = s->sites ? sites__attach(s->sites, fd, NULL) : -ENOMEM;
 	if (!err)
 		sites__compare(s->sites, fd);
 	close(fd);

@@ -24,6 +24,13 @@
 struct file {
 	dev_t device;
 	ino_t inode;
+	struct probe *probe;	/* NULL: nobody used it any more */
+	uint32_t users;		/* processes that live */
+};
+
+struct user {
+	const struct process *process;
+	uint32_t file;
 };
 
 struct sites {
@@ -32,6 +39,8 @@ struct sites {
 	bool only_nop1;		/* the kernel refuses the others */
 	struct file *file;
 	size_t nr, size;
+	struct user *user;
+	size_t nr_users, users_size;
 };
 
 struct sites *sites__new(struct probes *probes)
@@ -50,6 +59,7 @@ void sites__free(struct sites *s)
 	if (!s)
 		return;
 	free(s->file);
+	free(s->user);
 	free(s);
 }
 
@@ -82,52 +92,95 @@ static int find_sites(int fd, uint64_t offset[NR_CHANNEL_SITES])
 	return err;
 }
 
-static bool is_attached(const struct sites *s, const struct stat *st)
+/* The file's number, or s->nr. */
+static uint32_t find(const struct sites *s, const struct stat *st)
 {
-	size_t i;
+	uint32_t i;
 
 	for (i = 0; i < s->nr; i++)
 		if (s->file[i].device == st->st_dev && s->file[i].inode == st->st_ino)
-			return true;
-	return false;
+			break;
+	return i;
 }
 
 bool sites__has(const struct sites *s, int fd)
 {
 	struct stat st;
 
-	return !fstat(fd, &st) && is_attached(s, &st);
+	return !fstat(fd, &st) && find(s, &st) < s->nr;
 }
 
-int sites__attach(struct sites *s, int fd)
+/* The hello comes through nop1, so that one is enough, and needed. */
+static int attach(struct sites *s, int fd, const uint64_t *offset, struct probe **probe)
+{
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (!s->only_nop1) {
+		err = probes__attach_sites(s->probes, path, &offset[SITE_NOP1], NR_CHANNEL_SITES - 1,
+					   probe);
+		if (!err)
+			return 0;
+		log_debug("not all probe sites can be attached: %s", strerror(-err));
+	}
+	err = probes__attach_sites(s->probes, path, &offset[SITE_NOP1], 1, probe);
+	s->only_nop1 |= !err;
+	return err;
+}
+
+/* Finds the file among those known, or adds it without a probe. */
+static int know(struct sites *s, const struct stat *st, uint32_t *file)
+{
+	int err = 0;
+
+	*file = find(s, st);
+	if (*file == s->nr)
+		err = array__reserve((void **)&s->file, &s->size, s->nr, sizeof(*s->file));
+	if (!err && *file == s->nr)
+		s->file[s->nr++] = (struct file){ .device = st->st_dev, .inode = st->st_ino };
+	return err;
+}
+
+int sites__attach(struct sites *s, int fd, const struct process *p)
 {
 	uint64_t offset[NR_CHANNEL_SITES] = {};
 	int err = find_sites(fd, offset);
 	struct stat st;
-	char path[64];
+	uint32_t file;
 
 	if (err || fstat(fd, &st))
 		return err ? err : -errno;
-	if (is_attached(s, &st))
-		return 0;
-	err = array__reserve((void **)&s->file, &s->size, s->nr, sizeof(*s->file));
+	err = know(s, &st, &file);
+	if (!err)
+		err = array__reserve((void **)&s->user, &s->users_size, s->nr_users,
+				     sizeof(*s->user));
+	if (!err && !s->file[file].probe)
+		err = attach(s, fd, offset, &s->file[file].probe);
 	if (err)
 		return err;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (!s->only_nop1) {
-		err = probes__attach_sites(s->probes, path, &offset[SITE_NOP1], NR_CHANNEL_SITES - 1);
-		if (err)
-			log_debug("not all probe sites can be attached: %s", strerror(-err));
-	}
-	/* The hello comes through this one, so it is enough, and needed. */
-	if (err || s->only_nop1) {
-		s->only_nop1 = true;
-		err = probes__attach_sites(s->probes, path, &offset[SITE_NOP1], 1);
-	}
-	if (!err)
-		s->file[s->nr++] = (struct file){ st.st_dev, st.st_ino };
+	s->user[s->nr_users++] = (struct user){ p, file };
+	s->file[file].users++;
 	FAULT_POINT("sites-probed");
-	return err;
+	return 0;
+}
+
+void sites__sweep(struct sites *s)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < s->nr_users; i++) {
+		const struct user *u = &s->user[i];
+		struct file *f = &s->file[u->file];
+
+		if (!u->process || !u->process->exited) {
+			s->user[kept++] = *u;
+		} else if (!--f->users) {
+			probes__drop(s->probes, f->probe);
+			f->probe = NULL;
+		}
+	}
+	s->nr_users = kept;
 }
 
 /* ns for a call of the site with its probe; the program ignores this process. */

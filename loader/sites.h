@@ -8,6 +8,7 @@
 
 #include "gpu_timing/channel.h"
 #include "loader/probes.h"
+#include "loader/processes.h"
 
 struct sites;
 
@@ -16,9 +17,12 @@ void sites__free(struct sites *s);	/* NULL is fine; the probes go with struct pr
 
 /*
  * Attaches to the sites in a file with a library, of any build, unless that was done. The file may be a
- * target's. 0; -ENOEXEC: it has no sites; or another negative errno.
+ * target's. `p` maps it, and stays `kept`; NULL: it is our own. 0; -ENOEXEC: it has no sites; or another
+ * negative errno.
  */
-int sites__attach(struct sites *s, int fd);
+int sites__attach(struct sites *s, int fd, const struct process *p);
+/* Detaches from those that nobody uses any more. */
+void sites__sweep(struct sites *s);
 /* Whether that was done for this file: it is a library. */
 bool sites__has(const struct sites *s, int fd);
 

@@ -214,6 +214,11 @@ def of_a_command():
     check(run.status == 0, f"of a command: {run.status} {run.said}")
 
 
+def cpu_ticks(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+        return sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13]))
+
+
 def kept_out():
     """By its environment, and by a file in its root directory: nothing of ours in it, and said once."""
     root = os.path.join(L.TMP, "root")
@@ -231,7 +236,8 @@ def kept_out():
     for why, t in targets.items():
         for options in ([], ["--no-inject"]):
             g = Collector("--metric", "cpu", "-F", "500", "-p", str(t.pid), *options).wait_recording()
-            time.sleep(0.3)
+            before = cpu_ticks(t.pid)
+            L.wait_for(lambda: cpu_ticks(t.pid) > before + 20, "CPU time of the target")
             check(DRIVER.away(t.pid) in ([], None) and not slots.changed_code(t.pid, DRIVER.path),
                   f"kept out: {why}: it is touched")
             with open(f"/proc/{t.pid}/maps", encoding="utf-8") as f:
