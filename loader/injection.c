@@ -216,13 +216,21 @@ static void job__start(struct injection *i, struct job *j)
 			  strerror(errno));
 }
 
+/* More than there are CPUs would make held threads wait for their turn. */
+static size_t most_at_once(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return cpus < 1 ? 1 : cpus < TRACER_MAX ? (size_t)cpus : TRACER_MAX;
+}
+
 static void start_some(struct injection *i)
 {
-	size_t n, running = 0;
+	size_t n, running = 0, most = most_at_once();
 
 	for (n = 0; n < i->nr; n++)
 		running += i->job[n].tracer != NULL;
-	for (n = 0; n < i->nr && running < TRACER_MAX; n++)
+	for (n = 0; n < i->nr && running < most; n++)
 		if (!i->job[n].tracer && !i->job[n].why[0] && !job__lock(&i->job[n])) {
 			job__start(i, &i->job[n]);
 			running += i->job[n].tracer != NULL;

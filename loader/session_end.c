@@ -29,37 +29,55 @@ static void read_all(struct session *s)
 	} while (n > 0 && left > 0);
 }
 
-/*
- * First whatever produces is stopped, samples and then the libraries; only then is it known that the
- * rings hold all there will ever be. No probe is left before names are looked up: that may take long.
- */
-void session__drain(struct session *s)
+/* The libraries restore their slots: bounded, since a target may be stopped. */
+static void await_libraries(struct session *s)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
 	int ms = STOP_MS;
 
+	while (!launches__stopped(s->launches) && ms--) {
+		collect__read(s->collect);
+		launches__poll(s->launches);
+		nanosleep(&pause, NULL);
+	}
+}
+
+static double ms_since(uint64_t ns)
+{
+	return (double)(clock__now_ns() - ns) / 1e6;
+}
+
+/*
+ * First whatever produces is stopped, the libraries and samples; only then is it known that the rings
+ * hold all there will ever be. No probe is left before names are looked up: that may take long.
+ */
+void session__drain(struct session *s)
+{
+	double sampled, passive;
+
 	session__read_mappings(s);
 	collect__refresh(s->collect);
 	FAULT_POINT("stopping");
+	if (s->launches) {
+		launches__only(s->launches, s->started, s->stopped);
+		launches__stop(s->launches);
+	}
 	attach__free(s->attach);
 	s->attach = NULL;
 	sampling__free(s->sampling);
 	s->sampling = NULL;
 	FAULT_POINT("sampling-ended");
-	if (s->launches) {
-		launches__only(s->launches, s->started, s->stopped);
-		launches__stop(s->launches);
-	}
-	while (s->launches && !launches__stopped(s->launches) && ms--) {
-		collect__read(s->collect);
-		launches__poll(s->launches);
-		nanosleep(&pause, NULL);
-	}
+	sampled = ms_since(s->stopped);
+	if (s->launches)
+		await_libraries(s);
+	passive = ms_since(s->stopped);
 	read_all(s);
 	FAULT_POINT("ring-drained");
 	if (s->launches)
 		launches__finish(s->launches);
 	probes__detach(s->probes);
+	log_debug("detached: sampling ended after %.1f ms, slots restored after %.1f, probes gone after %.1f",
+		  sampled, passive, ms_since(s->stopped));
 	setpriority(PRIO_PROCESS, 0, s->nice);
 }
 

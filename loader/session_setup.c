@@ -23,7 +23,6 @@
 #include "loader/precheck.h"
 #include "loader/session_state.h"
 
-#define CAPTURE_NICE (-20)
 #define MIN_FILES 64
 
 /*
@@ -246,12 +245,6 @@ int session__start(struct session *s)
 {
 	int err;
 
-	/*
-	 * As one among hundreds of threads that want the CPU we would fall so far behind that libraries
-	 * take us for dead. It costs no more CPU time, only sooner; where it isn't allowed, so be it.
-	 */
-	s->nice = getpriority(PRIO_PROCESS, 0);
-	setpriority(PRIO_PROCESS, 0, CAPTURE_NICE);
 	s->started = clock__now_ns();
 	s->cpu_started = clock__ns(CLOCK_PROCESS_CPUTIME_ID);
 	collect__begin(s->collect, s->started);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@
 #include "loader/session_state.h"
 
 /* What the libraries of those that run already get to begin; the tracer itself gives up after 3 s. */
+#define CAPTURE_NICE (-20)
 #define ENTERING_NS 5000000000ull
 
 /* --- callbacks of the parts ------------------------------------------------------------------- */
@@ -269,6 +271,17 @@ static int judge(const struct session *s)
 }
 
 /*
+ * As one among hundreds of threads that want the CPU we would fall so far behind that libraries take us
+ * for dead, and hold a borrowed thread for as long as we wait. It costs no more CPU time, only sooner;
+ * where it isn't allowed, so be it.
+ */
+static void hurry(struct session *s)
+{
+	s->nice = getpriority(PRIO_PROCESS, 0);
+	setpriority(PRIO_PROCESS, 0, CAPTURE_NICE);
+}
+
+/*
  * Those that run already get the library before the capture begins: so that it begins for all of them at
  * once, and whoever waits for "recording" can count on it.
  */
@@ -278,6 +291,7 @@ int session__enter_targets(struct session *s)
 	uint32_t i;
 	int err = 0;
 
+	hurry(s);
 	for (i = 0; i < processes__count(s->processes); i++)
 		session__on_process_mapped(s, processes__at(s->processes, i));
 	if (!s->attach)

@@ -57,8 +57,8 @@ COMMAND_RUNS = ["command-released", "process-event", "mappings-announced", "mapp
 HELLO = ["hello", "channel-fetched", "channel-opened"]
 HEARD = ["heartbeat", "launch", "launch@100", "time", "time@100", "rows-compiled",
          "rows-compiled@3", "stack-copy", "tick@25", "woken@40", "captured",
-         "stopping", "sampling-ended"]
-TOLD = ["libraries-told", "ring-drained", "probe-detached", "probe-detached@2", "detached", "drained",
+         "stopping"]
+TOLD = ["libraries-told", "sampling-ended", "ring-drained", "probe-detached", "probe-detached@2", "detached", "drained",
         "result-made", "writing", "text-written", "written", "unloaded"]
 # rows-compiled and tick may come before the library is there
 EARLY = ["tick"]
