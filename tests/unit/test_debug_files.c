@@ -247,14 +247,16 @@ START_TEST(shared_debug_information)
 	for (int i = 0; i < 2; i++) {
 		places__make_dir();
 		ck_assert_int_eq(places__sh(
-			"cd %s && mkdir -p root/opt/app root/usr/share && echo \"%s\" >p.c && for k in 1 2; do"
-			" gcc -O1 -g -no-pie -Wl,--build-id -DVALUE=$k -o full$k p.c && cp full$k root/opt/app/ ||"
-			" exit 1; done && cd root/opt/app && dwz -m ../../usr/share/common -M %s full1 full2",
-			places_dir, inlined_source, links[i]), 0);
+			"cd %s && mkdir -p root/opt/app root/usr/share && echo \"%s\" >p.c &&"
+			" for k in 1 2; do gcc -O1 -g -no-pie -Wl,--build-id -DVALUE=$k -o full$k p.c &&"
+			" cp full$k root/opt/app/ || exit 1; done && cd root/opt/app &&"
+			" dwz -m ../../usr/share/common -M %s full1 full2", places_dir, inlined_source,
+			links[i]), 0);
 		ck_assert_int_eq(inlines_of("full1", "full1", &why), 1);
 		ck_assert_ptr_null(why);
 		/* of another build, then none */
-		ck_assert_int_eq(places__sh("cp %s/full1 %s/root/usr/share/common", places_dir, places_dir), 0);
+		ck_assert_int_eq(places__sh("cp %s/full1 %s/root/usr/share/common", places_dir,
+					    places_dir), 0);
 		ck_assert_int_eq(inlines_of("full1", "full1", &why), 0);
 		ck_assert_ptr_nonnull(strstr(why, "gnu_debugaltlink"));
 		ck_assert_int_eq(places__sh("rm %s/root/usr/share/common", places_dir), 0);
