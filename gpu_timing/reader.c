@@ -347,21 +347,27 @@ void channel__release(struct channel *ch)
 
 void channel__heartbeat(struct channel *ch)
 {
-	__atomic_store_n(&ch->segment->heartbeat, ++ch->beats, __ATOMIC_RELEASE);
+	/* In another's session it would be a sign of life of that one. */
+	if (!is_over(ch))
+		__atomic_store_n(&ch->segment->heartbeat, ++ch->beats, __ATOMIC_RELEASE);
 }
 
 void channel__set_site(struct channel *ch, enum channel_site site)
 {
-	WRITE_ONCE(ch->segment->site, (uint32_t)site);
+	if (!is_over(ch))
+		WRITE_ONCE(ch->segment->site, (uint32_t)site);
 }
 
 void channel__set_confined(struct channel *ch, bool confined)
 {
-	WRITE_ONCE(ch->segment->confined, (uint32_t)confined);
+	if (!is_over(ch))
+		WRITE_ONCE(ch->segment->confined, (uint32_t)confined);
 }
 
 void channel__stop(struct channel *ch)
 {
+	if (is_over(ch))
+		return;
 	__atomic_store_n(&ch->segment->command, CHANNEL_STOP, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&ch->segment->wake, 1, __ATOMIC_RELEASE);
 	syscall(SYS_futex, &ch->segment->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);

@@ -85,7 +85,7 @@ static int attach(struct channel_attach *args)
 	if (!way_in__enter())
 		return refuse(args, -EBUSY, "another thread attaches at this moment");
 	fd = session__open();
-	err = fd < 0 ? refuse(args, fd, "no memory for the recording") : keeper__request();
+	err = fd < 0 ? refuse(args, fd, "the memory of the recording cannot be made") : keeper__request();
 	if (fd >= 0 && err)
 		refuse(args, err, "no thread can be started");
 	way_in__leave();

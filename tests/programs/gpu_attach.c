@@ -18,22 +18,21 @@
  *	hold N | release	one more thread queues N launches behind a wait: "held"; "made N"
  *	renew			all streams, modules and the context are made anew: "renewed"
  *	contexts N		so many further contexts, two launches in each: "made N"
+ *	capture			a capture is begun, global, and three launches go into it: "capturing"
+ *	captured		three more; its graph is made: "graph N"
+ *	replay N		it is launched N times: "replayed NS"
+ *	chain N			N programmatic dependent launches: "chained NS", from the first's start to
+ *				the last's end
  *	fork			a child answers from then on, until its own quit: "child PID"
  *	quit			"bye"
  *
  *	gpu_attach [-u] [-c] [-p US] LIBRARY	US: pause after 16 launches (100); -c: each thread has
  *				a context of its own, and another one after every 96 launches
  */
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/types.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "gpu_timing/channel.h"
 #include "tests/programs/gpu_app.h"
+#include "tests/programs/way_in.h"
 
 #define MAX_THREADS 16
 #define KERNELS 4
@@ -57,7 +56,6 @@ struct worker {
 };
 
 static const char module_text[] = PTX(SPIN("a") SPIN("b") SPIN("c") SPIN("d"));
-static const char *library_path;
 static CUcontext context;
 static CUmodule module;
 static CUfunction kernels[KERNELS];
@@ -69,7 +67,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER, rested = PTHREAD_COND_INITIALIZER;
 static int resting;
 static bool stop_all;
-static void *handle;
 
 static void add(struct worker *w, uint64_t value)
 {
@@ -234,135 +231,6 @@ static void pause_workers(void)
 		__atomic_store_n(&workers[i].until, 0, __ATOMIC_RELEASE);
 }
 
-/* --- attach ---------------------------------------------------------------------------------- */
-
-static int library_copy(void)
-{
-	int from = open(library_path, O_RDONLY | O_CLOEXEC);
-	int fd = memfd_create("gpucollect-library", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	char buf[65536];
-	ssize_t n;
-
-	if (from < 0 || fd < 0)
-		exit(8);
-	while ((n = read(from, buf, sizeof(buf))) > 0)
-		if (write(fd, buf, (size_t)n) != n)
-			exit(8);
-	close(from);
-	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
-	return fd;
-}
-
-static struct channel_attach *under_way;
-
-static void *dlopen_and_cancel(const char *path, int flags)
-{
-	void *p = dlopen(path, flags);
-
-	under_way->cancelled = 1;
-	return p;
-}
-
-static const struct channel_identity *identity(void)
-{
-	return handle ? dlsym(handle, "gpucollect_identity") : NULL;
-}
-
-static unsigned int sessions(void)
-{
-	const struct channel_identity *id = identity();
-
-	return id && id->owner && *(const volatile __u32 *)id->owner ?
-		       __atomic_load_n(&id->sessions, __ATOMIC_ACQUIRE) : 0;
-}
-
-/* The hello comes from the library's own thread; `before`: sessions before it. */
-static void answer(const struct channel_attach *args, unsigned int before, bool kept, bool page)
-{
-	for (int i = 0; !args->status && sessions() == before && i < 10000; i++)
-		usleep(1000);
-	printf("attached %d %u %u %d %d %s\n", args->status, args->stage, sessions(), kept, page,
-	       args->error[0] ? args->error : "-");
-}
-
-static void prepare(struct channel_attach *args)
-{
-	memset(args, 0, sizeof(*args));
-	args->size = sizeof(*args);
-	args->status = -EINPROGRESS;
-	args->dlopen = (uint64_t)dlopen;
-	args->dlsym = (uint64_t)dlsym;
-	args->dlerror = (uint64_t)dlerror;
-	args->errno_location = (uint64_t)__errno_location;
-}
-
-static void attach_directly(void)
-{
-	int (*attach)(struct channel_attach *);
-	struct channel_attach args;
-	unsigned int before;
-	void *found;
-	bool kept;
-
-	if (!handle)
-		handle = dlopen(library_path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-	found = handle ? dlsym(handle, "gpucollect_attach") : NULL;
-	if (!found) {
-		printf("attached %d 0 0 0 0 %s\n", -ENOENT, dlerror());
-		return;
-	}
-	memcpy(&attach, &found, sizeof(attach));
-	prepare(&args);
-	before = sessions();
-	errno = 77;
-	attach(&args);
-	kept = errno == 77;
-	answer(&args, before, kept, false);
-}
-
-static void attach_by_stub(const char *how, unsigned long offset)
-{
-	static int fd = -1;
-	struct channel_attach args;
-	int (*stub)(struct channel_attach *);
-	unsigned char resident;
-	unsigned int before;
-	bool kept, page;
-	void *at;
-
-	if (fd < 0)
-		fd = library_copy();
-	at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, (off_t)offset);
-	if (at == MAP_FAILED)
-		exit(8);
-	prepare(&args);
-	args.stub = (uint64_t)at;
-	args.stub_size = 4096;
-	snprintf(args.path, sizeof(args.path), "/proc/self/fd/%d", fd);
-	if (!strcmp(how, "nofile"))
-		snprintf(args.path, sizeof(args.path), "/proc/self/fd/%d", 9999);
-	else if (!strcmp(how, "nosymbol"))
-		snprintf(args.path, sizeof(args.path), "libm.so.6");
-	else if (!strcmp(how, "cancelled"))
-		args.cancelled = 1;
-	else if (!strcmp(how, "late"))
-		args.dlopen = (uint64_t)dlopen_and_cancel;
-	else if (!strcmp(how, "wrong"))
-		args.size--;
-	under_way = &args;
-	before = sessions();
-	memcpy(&stub, &at, sizeof(stub));
-	errno = 77;
-	stub(&args);
-	kept = errno == 77;
-	page = !mincore(at, 4096, &resident);
-	if (page)
-		munmap(at, 4096);
-	if (!handle && args.stage >= ATTACH_FOUND)
-		handle = dlopen(args.path, RTLD_NOW | RTLD_NOLOAD);
-	answer(&args, before, kept, page);
-}
-
 /* --- a thread that sleeps in the driver -------------------------------------------------------- */
 
 static struct {
@@ -462,6 +330,72 @@ static void more_contexts(unsigned long n)
 	printf("made %lu\n", made);
 }
 
+/* --- graphs and chains ------------------------------------------------------------------------- */
+
+static struct {
+	CUstream stream;
+	CUevent begin, end;
+	CUgraphExec graph;
+} other;
+
+static void make_other(void)
+{
+	if (other.stream)
+		return;
+	other.stream = app__stream();
+	MUST(cuEventCreate(&other.begin, 0));
+	MUST(cuEventCreate(&other.end, 0));
+}
+
+static void capture(bool begin)
+{
+	CUgraph g;
+
+	make_other();
+	if (begin)
+		MUST(cuStreamBeginCapture_v2(other.stream, CU_MODE_GLOBAL));
+	for (int i = 0; i < 3; i++)
+		MUST(app__launch(kernels[i], other.stream, 5000));
+	if (begin) {
+		printf("capturing\n");
+		return;
+	}
+	MUST(cuStreamEndCapture(other.stream, &g));
+	MUST(cuGraphInstantiateWithFlags(&other.graph, g, 0));
+	MUST(cuGraphDestroy(g));
+	printf("graph 6\n");
+}
+
+static void between_events(const char *what, void (*launch)(unsigned long i), unsigned long n)
+{
+	float ms;
+
+	make_other();
+	MUST(cuEventRecord(other.begin, other.stream));
+	for (unsigned long i = 0; i < n; i++)
+		launch(i);
+	MUST(cuEventRecord(other.end, other.stream));
+	MUST(cuStreamSynchronize(other.stream));
+	MUST(cuEventElapsedTime_v2(&ms, other.begin, other.end));
+	printf("%s %.0f\n", what, (double)ms * 1e6);
+}
+
+static void launch_graph(unsigned long i)
+{
+	(void)i;
+	MUST(cuGraphLaunch(other.graph, other.stream));
+}
+
+static void launch_dependent(unsigned long i)
+{
+	CUlaunchAttribute a = { .id = CU_ATTR_PDL, .value.allowed = 1 };
+	CUlaunchConfig c = { 1, 1, 1, 32, 1, 1, 0, other.stream, &a, 1 };
+	uint64_t ns = 100000000;	/* longer than a loaded machine pauses */
+	void *params[] = { &ns };
+
+	MUST(cuLaunchKernelEx(&c, kernels[i % KERNELS], params, NULL));
+}
+
 static void print_hashes(void)
 {
 	printf("hash");
@@ -520,6 +454,12 @@ static bool obey(const char *line)
 	} else if (!strcmp(word, "renew")) {
 		renew();
 		printf("renewed\n");
+	} else if (!strcmp(word, "capture") || !strcmp(word, "captured")) {
+		capture(!word[7]);
+	} else if (!strcmp(word, "replay")) {
+		between_events("replayed", launch_graph, n);
+	} else if (!strcmp(word, "chain")) {
+		between_events("chained", launch_dependent, n);
 	} else if (!strcmp(word, "contexts")) {
 		more_contexts(n);
 	} else if (!strcmp(word, "fork")) {

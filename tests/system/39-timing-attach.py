@@ -142,11 +142,9 @@ def collectors_that_die():
     target = Program("-p", 100)
     target.ask("start", 2)
     target.ask("run")
-    target.attach()
     for when in ("opened", "claimed", "beaten", "first", "50", "stopped", "passive", "read"):
         where = f"killed when {when}"
-        if target.flat()[3] == 3:
-            target.attach()
+        target.attach()
         number = target.sessions
         session = Session(target.pid, "-k", when)
         if when in ("stopped", "passive", "read"):
@@ -323,6 +321,39 @@ def many_contexts():
     target.quit(checks, "contexts")
 
 
+def under_way():
+    """What the program has begun before we came: a capture, a graph, a chain of dependent launches."""
+    target = Program("-p", 0)
+    target.ask("start", 1)
+    chain = target.number("chain", 4)
+    checks(chain < 350000000, "under way: the chain overlaps", chain)
+    target.ask("capture")
+    target.attach()
+    session = Session(target.pid)
+    session.armed(checks, "under way")
+    checks.equal(target.ask("captured"), ["graph", "6"], "under way: capture")
+    replayed = target.ask("replay", 5)
+    channel = session.end()
+    account(checks, channel, 1, "under way: capture")
+    checks.equal(channel.by_cause(), {timing.CAPTURED: 3, NONE: 5}, "under way: launches")
+    checks.equal({r.entry for r in channel.results if not r.cause}, {11}, "under way: graph")
+    times = sorted(r.duration for r in channel.results if not r.cause)
+    # six kernels of 5 us, one after the other
+    checks(times[0] >= 30000, "under way: times of the graph", times, replayed)
+    # the graph and the chain are there already
+    target.attach()
+    session = Session(target.pid)
+    session.armed(checks, "under way: again")
+    # an event between two of them would make it four times as long as one
+    chain = target.number("chain", 4)
+    checks(chain < 350000000, "under way: the chain overlaps no more", chain)
+    target.ask("replay", 4)
+    channel = session.end()
+    account(checks, channel, 2, "under way: again")
+    checks.equal(channel.by_cause()[timing.PDL], 8, "under way: near a chain nothing is timed")
+    target.quit(checks, "under way")
+
+
 def ends(kind):
     """The program ends while we are there, however far we are: as if we were not."""
     for when in ("attached", "armed", "running", "stopped"):
@@ -484,5 +515,5 @@ def together(*parts):
 together((stubs,), (disabled,), (nobody_comes,), (identity,), (collectors_that_die,), (two,))
 together((in_the_middle,), (stragglers, "simcuda"), (stragglers, "simcuda-relro"),
          (injected, "simcuda"), (injected, "simcuda-relro"), (children,))
-together((renewed,), (stuck,), (many_contexts,), (ends, "simcuda"), (ends, "simcuda-relro"))
+together((renewed,), (stuck,), (many_contexts,), (under_way,), (ends, "simcuda"), (ends, "simcuda-relro"))
 sys.exit(checks.status())

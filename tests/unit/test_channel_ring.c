@@ -326,6 +326,14 @@ START_TEST(a_session_sees_nothing_of_the_one_before)
 	channel__counters(channel, &sum);
 	ck_assert_uint_eq(sum.probes, 1000);
 
+	/* and has no say any more */
+	channel__heartbeat(channel);
+	channel__stop(channel);
+	channel__set_site(channel, SITE_NONE);
+	ck_assert_uint_eq(segment->heartbeat, 0);
+	ck_assert_uint_eq(segment->command, CHANNEL_RUN);
+	ck_assert_uint_eq(segment->site, SITE_NOP1);
+
 	/* the next begins with nothing, whatever was left; what comes late belongs to nobody */
 	put_results(1, 1000);
 	ck_assert_int_eq(channel__poll(second, &handler, NULL, 1000), 0);
