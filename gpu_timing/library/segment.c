@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,7 +46,10 @@ static int table_size(void)
 static int move_away(int fd)
 {
 	int size = table_size(), to = FAR_DESCRIPTOR, far;
+	struct rlimit limit;
 
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < (rlim_t)size)
+		size = (int)limit.rlim_cur;
 	if (size < FAR_DESCRIPTOR + NEAR_END)
 		to = size - NEAR_END;
 	if (to <= NEAR_END)
