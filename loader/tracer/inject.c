@@ -128,10 +128,11 @@ static int take_present(struct tracer *t, const struct mapping *m, const struct 
 	    exports__find(e, "gpucollect_attach", &t->function))
 		return -ENOENT;
 	t->function += m->start - link;
-	if (space__peek(t->space.pid, identity + m->start - link, id, sizeof(*id)))
-		return -ESRCH;
-	if (id->magic != CHANNEL_IDENTITY_MAGIC || id->abi != CHANNEL_ABI ||
-	    id->size != sizeof(*id)) {
+	/* A page of the file alone is what an attach left that was ended half-way. */
+	if (space__peek(t->space.pid, identity + m->start - link, id, sizeof(*id)) ||
+	    id->magic != CHANNEL_IDENTITY_MAGIC)
+		return -ENOENT;
+	if (id->abi != CHANNEL_ABI || id->size != sizeof(*id)) {
 		snprintf(t->now.why, sizeof(t->now.why),
 			 "it holds the timing library of another version of gpucollect");
 		return -ENOTSUP;
@@ -203,19 +204,23 @@ static void describe_call(const struct tracer *t, struct channel_attach *a)
 		placing__path(&t->placing, a->path, sizeof(a->path));
 }
 
-/* What came back, or nothing: the process may have written anything there. */
-static bool read_back(struct tracer *t, const struct remote *r)
+/*
+ * What came back. 0; -EINVAL: nothing; -ESRCH: the process is gone. It may have written anything there,
+ * and the thread, once home, uses that part of its stack for something else.
+ */
+static int read_back(struct tracer *t, const struct remote *r)
 {
 	struct channel_attach a;
+	int err = space__peek(r->pid, remote__room(r), &a, sizeof(a));
 
-	/* The thread, once home, uses that part of its stack for something else. */
-	if (space__peek(r->pid, remote__room(r), &a, sizeof(a)) || a.size != t->sent.size ||
-	    a.dlopen != t->sent.dlopen || a.stub != t->sent.stub || a.stage > ATTACH_DONE ||
-	    memcmp(a.path, t->sent.path, sizeof(a.path)))
-		return false;
+	if (err)
+		return err == -ESRCH ? err : -EINVAL;
+	if (a.size != t->sent.size || a.dlopen != t->sent.dlopen || a.stub != t->sent.stub ||
+	    a.stage > ATTACH_DONE || memcmp(a.path, t->sent.path, sizeof(a.path)))
+		return -EINVAL;
 	a.error[sizeof(a.error) - 1] = '\0';
 	t->now.attach = a;
-	return true;
+	return 0;
 }
 
 static bool is_over(void *ctx)
@@ -223,7 +228,7 @@ static bool is_over(void *ctx)
 	struct tracer *t = ctx;
 	const struct channel_attach *a = &t->now.attach;
 
-	return !read_back(t, &t->borrow.remote) || a->stage == ATTACH_DONE ||
+	return read_back(t, &t->borrow.remote) || a->stage == ATTACH_DONE ||
 	       (a->stage < ATTACH_CALLED && a->status != -EINPROGRESS);
 }
 
@@ -252,8 +257,8 @@ static int call(struct remote *r, void *ctx)
 	err = remote__call(r, t->function, room, is_over, t);
 	if (err == -ESRCH)
 		return err;
-	if (err != -EALREADY)
-		read_back(t, r);
+	if (err != -EALREADY && read_back(t, r) == -ESRCH)
+		return -ESRCH;
 	/* The stub is unmapped once the library has taken over, and its file is in use. */
 	if (a->stage >= ATTACH_CALLED)
 		placing__give(&t->placing);
@@ -366,10 +371,16 @@ static void explain(struct tracer *t, int err)
 static void *run(void *arg)
 {
 	struct tracer *t = arg;
+	char why[sizeof(t->now.why)];
 	int err;
 
 	prctl(PR_SET_NAME, "gpucollect-inj");
 	err = attach(t);
+	/* Whatever failed last, that is why. */
+	if (err && refusal__process(t->request.pid, why, sizeof(why)) == -ESRCH) {
+		err = -ESRCH;
+		explain(t, err);
+	}
 	if (err && !t->now.why[0])
 		explain(t, err);
 	if (err)
