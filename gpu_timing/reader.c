@@ -111,6 +111,8 @@ int channel__open(int fd, struct channel **channel)
 	segment = mmap(NULL, CHANNEL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (segment == MAP_FAILED)
 		return -errno;
+	/* A process that we start to read somebody's debug information must not reach a target. */
+	madvise(segment, CHANNEL_SIZE, MADV_DONTFORK);
 	magic = __atomic_load_n(&segment->magic, __ATOMIC_ACQUIRE);
 	if (magic != CHANNEL_MAGIC || READ_ONCE(segment->abi) != CHANNEL_ABI ||
 	    READ_ONCE(segment->size) != CHANNEL_SIZE) {

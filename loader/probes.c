@@ -78,7 +78,11 @@ static void *map_array(const struct bpf_map *map, size_t bytes)
 {
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
 
-	return at == MAP_FAILED ? NULL : at;
+	if (at == MAP_FAILED)
+		return NULL;
+	/* The processes that we start have no use for it, and what one of them reads may be hostile. */
+	madvise(at, bytes, MADV_DONTFORK);
+	return at;
 }
 
 static int probes__map(struct probes *p)

@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <linux/memfd.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "gpu_timing/reader.h"
@@ -74,6 +76,35 @@ START_TEST(only_sealed_memfds_of_the_right_size_are_mapped)
 	ck_assert_int_eq(channel__open(honest(CHANNEL_SIZE, SEALS), &channel), 0);
 	channel__close(channel);
 	channel__close(NULL);
+}
+END_TEST
+
+static int nr_mapped(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[512];
+	int nr = 0;
+
+	while (fgets(line, sizeof(line), f))
+		nr += strstr(line, "/memfd:test") != NULL;
+	fclose(f);
+	return nr;
+}
+
+/* What the collector starts, to read files that may be hostile, can't write to a target. */
+START_TEST(children_do_not_have_it)
+{
+	int status;
+	pid_t pid;
+
+	start();
+	ck_assert_int_eq(nr_mapped(), 2);	/* the target's side, and ours */
+	pid = fork();
+	if (pid == 0)
+		_exit(nr_mapped());
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(WEXITSTATUS(status), 1);
+	channel__close(channel);
 }
 END_TEST
 
@@ -447,7 +478,7 @@ START_TEST(work_per_call_is_bounded)
 }
 END_TEST
 
-UNIT_MAIN("channel_reader", only_sealed_memfds_of_the_right_size_are_mapped,
+UNIT_MAIN("channel_reader", only_sealed_memfds_of_the_right_size_are_mapped, children_do_not_have_it,
 	  huge_pages_are_refused, other_contents_are_refused, bad_results_end_the_channel,
 	  bad_texts_end_the_channel, a_record_may_not_leave_the_ring,
 	  a_head_that_jumps_ends_the_channel, what_the_target_writes_as_the_tail_is_ignored,
