@@ -24,6 +24,9 @@
 #define MOST_OPEN 65536u
 #define TRIES 8		/* times that a file is tried to be opened, by different processes perhaps */
 
+#define LIBRARY_NAME "/memfd:gpucollect"
+#define LIBRARY_MAX (1 << 20)	/* bytes: it has some 100 KiB */
+
 enum file_state {
 	FILE_OPEN,
 	FILE_CLOSED,		/* not needed so far */
@@ -45,6 +48,7 @@ struct file {
 	pid_t tgid;		/* of this process */
 	uint32_t root;		/* of the process that mapped it first */
 	uint32_t next;		/* of the same hash; 0: none */
+	uint32_t twin;		/* stands for this one, which has the same bytes; 0: none does */
 };
 
 struct files {
@@ -54,6 +58,7 @@ struct files {
 	struct table *by_inode;	/* hash of (device, inode) -> number of the first */
 	uint32_t nr_open, most_open;
 	uint64_t too_many;
+	uint32_t library;	/* the timing library, as it was brought to a process; 0: was not met */
 	struct roots *roots;
 	struct file_systems *systems;
 	const void *vdso;
@@ -230,7 +235,7 @@ static uint32_t files__register(struct files *files, struct file *file, uint64_t
 	if (file->path && !files__add(files, file)) {
 		/* Should this fail it is met as a new one the next time. */
 		table__set(files->by_inode, key, files->nr);
-		return file->data ? 0 : files->nr;
+		return file->data ? 0 : file->twin ? file->twin : files->nr;
 	}
 	if (file->fd >= 0) {
 		far__close(file->fd);
@@ -238,6 +243,40 @@ static uint32_t files__register(struct files *files, struct file *file, uint64_t
 	}
 	free(file->path);
 	return 0;
+}
+
+static bool have_same_bytes(int a, int b)
+{
+	char x[4096], y[sizeof(x)];
+	off_t at = 0;
+	ssize_t n;
+
+	do {
+		n = pread(a, x, sizeof(x), at);
+		if (n < 0 || pread(b, y, sizeof(y), at) != n || memcmp(x, y, (size_t)n))
+			return false;
+		at += n;
+	} while (n && at < LIBRARY_MAX);
+	return !n;
+}
+
+/*
+ * The timing library is brought to each process in a file of its own: where these are of one build, one
+ * stands for all, with one descriptor and one set of unwind rows.
+ */
+static void find_twin(struct files *files, struct file *file)
+{
+	if (!files->library || files->file[files->library].fd < 0) {
+		files->library = files->nr + 1;
+		return;
+	}
+	if (!have_same_bytes(file->fd, files->file[files->library].fd))
+		return;
+	far__close(file->fd);
+	files->nr_open--;
+	file->fd = -1;
+	file->state = FILE_CLOSED;
+	file->twin = files->library;
 }
 
 uint32_t files__of_mapping(struct files *files, pid_t tgid, const struct maps_line *line)
@@ -261,7 +300,7 @@ uint32_t files__of_mapping(struct files *files, pid_t tgid, const struct maps_li
 	i = files__find(files, (uint32_t)first, tgid, line, &failed);
 	if (i) {
 		file__met_again(&files->file[i], tgid, line);
-		return files->file[i].data ? 0 : i;
+		return files->file[i].data ? 0 : files->file[i].twin ? files->file[i].twin : i;
 	}
 	if (failed && files->file[failed].tries++ >= TRIES) {
 		files->file[failed].tries = TRIES;
@@ -274,6 +313,8 @@ uint32_t files__of_mapping(struct files *files, pid_t tgid, const struct maps_li
 	}
 	file.next = (uint32_t)first;
 	file.root = roots__of(files->roots, tgid);
+	if (!strncmp(line->path, LIBRARY_NAME, strlen(LIBRARY_NAME)) && file.state == FILE_OPEN)
+		find_twin(files, &file);
 	return files__register(files, &file, key);
 }
 
