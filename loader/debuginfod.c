@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -47,13 +48,22 @@ struct library {
 	int (*find)(void *client, const unsigned char *id, int len, char **path);
 };
 
+/* What a user who isn't root may have got from the program file. */
+static int drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
+
+	return syscall(SYS_capset, &head, none) ? -errno : 0;
+}
+
 static int become(const struct caller *c)
 {
 	uid_t uid = c->uid ? c->uid : NOBODY;
 	gid_t gid = c->uid ? c->gid : NOBODY;
 
 	if (geteuid())
-		return 0;
+		return drop_capabilities();
 	return setgroups(c->uid ? c->nr_groups : 0, c->groups) || setresgid(gid, gid, gid) ||
 	       setresuid(uid, uid, uid) ? -errno : 0;
 }
