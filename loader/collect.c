@@ -9,27 +9,16 @@
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "loader/copies.h"
+#include "loader/due.h"
 
 #define EXEC_NS 1000000000ull	/* by then the record of an exec was read, or it is lost */
-/*
- * Unknown code makes mappings be read again; where that was in vain many times, not more often than
- * this. Readings that take longer than this get a part of our time only: there may be a million
- * mappings.
- */
-#define REREAD_NS 5000000ull
-#define REREAD_PART 10
-#define MAX_PENDING 256
 #define READ_AT_ONCE 4096	/* records; some ms */
 
 struct collect {
 	struct collect_config config;
 	struct copies *copies;
 	struct collect_counters counters;
-	struct {
-		pid_t tgid;
-		bool now;
-	} pending[MAX_PENDING];		/* processes that mapped something */
-	unsigned int nr_pending;
+	struct due due;			/* processes that mapped something */
 	uint64_t from;			/* samples before are none of the capture's */
 	unsigned int left;		/* of READ_AT_ONCE */
 };
@@ -163,22 +152,6 @@ static bool met_unknown_code(const __u64 *words, uint32_t nr)
 	       FRAME_END_WHY(words[nr - 1]) == END_NOT_CODE;
 }
 
-/* Which it is, but for a process of some ten thousand mappings. */
-static bool reading_is_cheap(const struct process *p, uint64_t now)
-{
-	return p->read_took < REREAD_NS || now >= p->read_at + REREAD_PART * p->read_took;
-}
-
-/* Of a process that had unknown code in a stack at `time`. */
-static bool may_reread(const struct process *p, uint64_t time)
-{
-	uint64_t now = clock__now_ns();
-
-	if (time + REREAD_NS <= p->read_at || !reading_is_cheap(p, now))
-		return false;
-	return p->fruitless < PROCESSES_FRUITLESS || now >= p->read_at + REREAD_NS;
-}
-
 /*
  * Unwinds a copied stack by the mappings that were known, a forked child's being its parent's: what
  * is mapped now may be another image already, though the copy was made a moment ago.
@@ -201,7 +174,7 @@ static uint32_t unwind_raw(struct collect *c, const struct rec_raw *rec, struct 
 	words = copies__unwind(c->copies, rec, p, &nr);
 	/* Code that was mapped since the mappings were read, or no code at all. */
 	if (met_unknown_code(words, nr)) {
-		if (may_reread(p, rec->head.time)) {
+		if (due__may_reread(p, rec->head.time)) {
 			refresh(c, p);
 			words = copies__unwind(c->copies, rec, p, &nr);
 		}
@@ -386,22 +359,12 @@ static void reread(struct collect *c, struct process *p, bool now)
 
 void collect__mapped(struct collect *c, pid_t tgid, bool now)
 {
-	unsigned int i;
-
 	/* Whether it is one of ours may be told by a record that is still in the ring. */
-	for (i = 0; i < c->nr_pending; i++)
-		if (c->pending[i].tgid == tgid) {
-			c->pending[i].now |= now;
-			return;
-		}
-	if (c->nr_pending == MAX_PENDING)
-		collect__refresh(c);
-	if (c->nr_pending == MAX_PENDING) {
-		reread(c, processes__find(c->config.processes, tgid), now);
+	if (due__add(&c->due, tgid, now))
 		return;
-	}
-	c->pending[c->nr_pending].tgid = tgid;
-	c->pending[c->nr_pending++].now = now;
+	collect__refresh(c);
+	if (!due__add(&c->due, tgid, now))
+		reread(c, processes__find(c->config.processes, tgid), now);
 }
 
 void collect__refresh(struct collect *c)
@@ -409,13 +372,13 @@ void collect__refresh(struct collect *c)
 	uint64_t now = clock__now_ns();
 	unsigned int i, kept = 0;
 
-	for (i = 0; i < c->nr_pending; i++) {
-		struct process *p = processes__find(c->config.processes, c->pending[i].tgid);
+	for (i = 0; i < c->due.nr; i++) {
+		struct process *p = processes__find(c->config.processes, c->due.process[i].tgid);
 
-		if (p && !reading_is_cheap(p, now))
-			c->pending[kept++] = c->pending[i];
+		if (p && !due__is_cheap(p, now))
+			c->due.process[kept++] = c->due.process[i];
 		else
-			reread(c, p, c->pending[i].now);
+			reread(c, p, c->due.process[i].now);
 	}
-	c->nr_pending = kept;
+	c->due.nr = kept;
 }

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/netlink.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,15 +11,14 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
+#include "loader/cpus.h"
 
-#define MAX_CPUS 8192
 #define RING_PAGES 16		/* a power of two; 64 KiB: some 400 mappings between two reads */
 #define NS_PER_S 1000000000ull
 
@@ -154,62 +152,14 @@ fail:
 	return err;
 }
 
-int sampling__parse_cpus(const char *text, uint8_t *set, int room)
-{
-	int nr = 0;
-
-	memset(set, 0, (size_t)room);
-	while (*text && *text != '\n') {
-		char *end;
-		long from = strtol(text, &end, 10), to = from;
-
-		if (end == text)
-			return -EINVAL;
-		if (*end == '-') {
-			text = end + 1;
-			to = strtol(text, &end, 10);
-			if (end == text)
-				return -EINVAL;
-		}
-		if (from < 0 || to < from || to >= room || (*end && *end != ',' && *end != '\n'))
-			return -EINVAL;
-		memset(set + from, 1, (size_t)(to - from + 1));
-		if (to >= nr)
-			nr = (int)to + 1;
-		text = *end == ',' ? end + 1 : end;
-	}
-	return nr ? nr : -EINVAL;
-}
-
-/* CPUs that are on; possible ones may be many more. */
-static int read_online(uint8_t *set)
-{
-	char text[4096] = "";
-	int fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	int nr;
-
-	if (fd >= 0)
-		close(fd);
-	nr = n > 0 ? sampling__parse_cpus(text, set, MAX_CPUS) : -EINVAL;
-	if (nr > 0)
-		return nr;
-	nr = (int)sysconf(_SC_NPROCESSORS_ONLN);	/* no /sys: a guess, checked by the opening */
-	if (nr < 1 || nr > MAX_CPUS)
-		return -EINVAL;
-	memset(set, 0, MAX_CPUS);
-	memset(set, 1, (size_t)nr);
-	return nr;
-}
-
 static int sampling__scan(struct sampling *s, int *first_error)
 {
-	uint8_t *set = malloc(MAX_CPUS);
+	uint8_t *set = malloc(CPUS_MAX);
 	int nr, cpu, err, opened = 0;
 
 	if (!set)
 		return -ENOMEM;
-	nr = read_online(set);
+	nr = cpus__online(set);
 	if (nr > s->nr)
 		s->nr = nr;
 	for (cpu = 0; cpu < s->nr; cpu++) {
@@ -229,52 +179,15 @@ static int sampling__scan(struct sampling *s, int *first_error)
 	return opened;
 }
 
-int sampling__parse_uevent(const char *text, size_t len)
-{
-	static const char head[] = "offline@/devices/system/cpu/cpu";
-	char *end;
-	long cpu;
-
-	if (!len || text[len - 1] || strncmp(text, head, sizeof(head) - 1))
-		return -1;
-	text += sizeof(head) - 1;
-	cpu = strtol(text, &end, 10);
-	return end == text || *end || cpu < 0 || cpu >= MAX_CPUS ? -1 : (int)cpu;
-}
-
-/* Where there are no such messages a CPU that is back within a second is lost to us. */
-static int open_uevents(void)
-{
-	struct sockaddr_nl from = { .nl_family = AF_NETLINK, .nl_groups = 1 /* the kernel's */ };
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);
-
-	if (fd >= 0 && bind(fd, (struct sockaddr *)&from, sizeof(from))) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
-}
-
 /* An event on a CPU that went off is dead for ever, also when the CPU is back. */
 static void sampling__close_dead(struct sampling *s)
 {
-	struct sockaddr_nl from;
-	socklen_t size = sizeof(from);
-	char text[4096];
-	ssize_t n;
-	int cpu;
+	int cpu, i;
 
-	while (s->uevents >= 0) {
-		n = recvfrom(s->uevents, text, sizeof(text), 0, (struct sockaddr *)&from, &size);
-		if (n < 0 && errno == ENOBUFS)
-			for (cpu = 0; cpu < s->nr; cpu++)	/* it might have been any */
-				cpu__close(s, &s->cpu[cpu]);
-		else if (n < 0)
-			return;
-		cpu = n > 0 && !from.nl_pid ? sampling__parse_uevent(text, (size_t)n) : -1;
-		if (cpu >= 0 && cpu < s->nr)
-			cpu__close(s, &s->cpu[cpu]);
-	}
+	while (s->uevents >= 0 && (cpu = cpus__went_off(s->uevents)) != CPUS_NONE)
+		for (i = 0; i < s->nr; i++)
+			if (cpu == i || cpu == CPUS_ANY)
+				cpu__close(s, &s->cpu[i]);
 }
 
 int sampling__new(const struct sampling_config *config, struct sampling **out, char **why)
@@ -289,14 +202,14 @@ int sampling__new(const struct sampling_config *config, struct sampling **out, c
 	s->uevents = -1;
 	s->page = (size_t)sysconf(_SC_PAGESIZE);
 	s->record = malloc(UINT16_MAX + 1);
-	s->cpu = calloc(MAX_CPUS, sizeof(*s->cpu));
+	s->cpu = calloc(CPUS_MAX, sizeof(*s->cpu));
 	if (!s->record || !s->cpu) {
 		sampling__free(s);
 		return -ENOMEM;
 	}
-	for (cpu = 0; cpu < MAX_CPUS; cpu++)
+	for (cpu = 0; cpu < CPUS_MAX; cpu++)
 		s->cpu[cpu].clock_fd = s->cpu[cpu].mapped_fd = -1;
-	s->uevents = open_uevents();
+	s->uevents = cpus__watch();
 	opened = sampling__scan(s, &err);
 	FAULT_POINT("sampling-set-up");
 	if (opened > 0) {

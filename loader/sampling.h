@@ -46,9 +46,4 @@ uint64_t sampling__read(struct sampling *s, sampling_event_fn fn, void *ctx);
  */
 unsigned int sampling__rescan(struct sampling *s);
 
-/* Pure: the CPU that a message of the kernel's (kobject_uevent) says went off; -1: none. */
-int sampling__parse_uevent(const char *text, size_t len);
-/* Pure: "0-3,8" to a set of CPUs, set[cpu] != 0; the highest number + 1, or -EINVAL. */
-int sampling__parse_cpus(const char *text, uint8_t *set, int room);
-
 #endif

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "loader/sampling.h"
+#include "loader/cpus.h"
 #include "tests/unit/unit.h"
 
 #define ROOM 64
@@ -12,7 +12,7 @@ static uint8_t set[ROOM + 1];
 static int parse(const char *text)
 {
 	memset(set, 0xaa, sizeof(set));
-	return sampling__parse_cpus(text, set, ROOM);
+	return cpus__parse(text, set, ROOM);
 }
 
 /* Bit i: CPU i. */
@@ -62,7 +62,7 @@ START_TEST(what_is_none)
 }
 END_TEST
 
-#define UEVENT(text) sampling__parse_uevent(text, sizeof(text))
+#define UEVENT(text) cpus__parse_uevent(text, sizeof(text))
 
 START_TEST(a_cpu_that_went)
 {
@@ -75,9 +75,9 @@ START_TEST(a_cpu_that_went)
 	ck_assert_int_eq(UEVENT("offline@/devices/system/cpu/cpu-1"), -1);
 	ck_assert_int_eq(UEVENT("offline@/devices/system/cpu/cpu99999"), -1);
 	ck_assert_int_eq(UEVENT("offline@/devices/system/cpu/cpu99999999999999999999"), -1);
-	ck_assert_int_eq(sampling__parse_uevent("offline@/devices/system/cpu/cpu12", 32), -1);	/* cut */
-	ck_assert_int_eq(sampling__parse_uevent("", 0), -1);
+	ck_assert_int_eq(cpus__parse_uevent("offline@/devices/system/cpu/cpu12", 32), -1);	/* cut */
+	ck_assert_int_eq(cpus__parse_uevent("", 0), -1);
 }
 END_TEST
 
-UNIT_MAIN("sampling", lists_of_the_kernel, what_is_none, a_cpu_that_went)
+UNIT_MAIN("cpus", lists_of_the_kernel, what_is_none, a_cpu_that_went)
