@@ -115,10 +115,10 @@ void segment__release(struct channel_segment *seg)
 		memset(seg->ring, 0, CHANNEL_RING_SIZE);
 }
 
-void segment__begin(struct channel_segment *seg, uint32_t session)
+void segment__begin(struct channel_segment *seg, uint32_t session, bool empty)
 {
 	/* Of the session before something may be left that its collector has not read. */
-	if (load_relaxed(&seg->head))
+	if (empty && load_relaxed(&seg->head))
 		segment__release(seg);
 	store_relaxed(&seg->session_head, load_relaxed(&seg->head));
 	store_relaxed(&seg->tail, load_relaxed(&seg->head));

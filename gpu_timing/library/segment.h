@@ -4,6 +4,7 @@
 #define LIBRARY_SEGMENT_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,8 +17,11 @@ struct thread;
  * negative errno. The magic is not written yet: segment__publish does that.
  */
 int segment__create(struct channel_segment **segment);
-/* Empty, for the session with that number. Nobody writes records now. */
-void segment__begin(struct channel_segment *segment, uint32_t session);
+/*
+ * For the session with that number: `empty` the ring, as nobody writes records now. Where that isn't
+ * sure the session must write none.
+ */
+void segment__begin(struct channel_segment *segment, uint32_t session, bool empty);
 void segment__publish(struct channel_segment *segment, enum channel_state state);
 
 /* Makes the ring's pages, so that no launching thread has to. */

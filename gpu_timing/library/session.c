@@ -98,18 +98,19 @@ enum channel_reason session__begin(const void *caller, uint32_t *detail)
 {
 	struct guard *g = &lib.memory->guard;
 	enum channel_reason reason;
+	bool empty;
 
 	*detail = 0;
 	g->session = lib.segment->session + 1;
+	empty = all_outside(detail);
+	segment__begin(lib.segment, g->session, empty);
+	/* After that: who is still in the session before gives no sign of life any more. */
 	g->beat = load_acquire(&lib.segment->heartbeat);
-	if (!all_outside(detail)) {
-		lib.segment->session = g->session;
+	if (!empty)
 		return REASON_STRAGGLER;
-	}
 	name__begin();
 	stream__retire_all();
 	context__begin();
-	segment__begin(lib.segment, g->session);
 	if (load_acquire(&exiting))
 		return REASON_EXITING;
 	reason = driver__find(&lib.driver, caller);

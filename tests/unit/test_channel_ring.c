@@ -278,7 +278,7 @@ static struct channel *session(int fd, uint32_t number)
 
 	lib.memory->guard.session = lib.memory->guard.open = number;
 	count = (uint64_t)number << CHANNEL_SESSION_SHIFT;
-	segment__begin(segment, number);
+	segment__begin(segment, number, true);
 	segment__publish(segment, CHANNEL_STARTING);
 	ck_assert_int_eq(channel__open(fd, &ch), 0);
 	return ch;
