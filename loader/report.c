@@ -17,6 +17,7 @@ struct mean {
 };
 
 #define PULSE_ENTRIES 16
+#define PULSE_WORDS 256
 #define MOST_NS 9007199254740992.0	/* 2^53: 104 days */
 #define MISSING_SHOWN 5
 #define OWN_MEAN 10		/* timed launches that make a path's own mean good enough */
@@ -293,6 +294,60 @@ static int add_entry(struct report *r, const struct tally_value *v)
 	return err ? err : add_values(r, v, node, label);
 }
 
+static int compare_words(const void *left, const void *right)
+{
+	const uint64_t *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+/* All words of files, each once. The array is to be freed. */
+static int collect_words(const struct report_input *in, uint64_t **words, size_t *nr)
+{
+	struct table *seen = table__new();
+	uint64_t word, ignored;
+	size_t pos = 0;
+	int err = seen ? 0 : -ENOMEM;
+
+	for (uint32_t stack = 1; !err && stack <= stacks__count(in->stacks); stack++) {
+		uint32_t len;
+		const uint64_t *of = stacks__words(in->stacks, stack, &len);
+
+		for (uint32_t i = 0; !err && i < len; i++)
+			if (FRAME_KIND(of[i]) == FRAME_FILE || FRAME_KIND(of[i]) == FRAME_FILE_GUESS)
+				err = table__set(seen, of[i], 0);
+	}
+	*words = err ? NULL : malloc((table__count(seen) + 1) * sizeof(**words));
+	*nr = 0;
+	while (*words && table__next(seen, &pos, &word, &ignored))
+		(*words)[(*nr)++] = word;
+	table__free(seen);
+	return *words ? 0 : -ENOMEM;
+}
+
+/*
+ * Names are remembered, so their order is free: file by file, since few files at a time have a process
+ * that reads their debug information, which goes through it unit by unit.
+ */
+static int resolve_in_order(const struct report_input *in)
+{
+	struct resolved ignored;
+	uint64_t *words;
+	size_t nr;
+	int err = collect_words(in, &words, &nr);
+
+	if (err)
+		return err;
+	qsort(words, nr, sizeof(*words), compare_words);
+	for (size_t i = 0; i < nr && !err; i++) {
+		symbols__resolve(in->symbols, words[i], &ignored);
+		if (in->pulse && i % PULSE_WORDS == 0 && in->pulse(in->ctx))
+			err = -ECANCELED;
+	}
+	free(words);
+	return err;
+}
+
 /* What inlined frames are missing must not be taken for code without any. */
 static int note_missing(const struct report_input *in, struct profile *p)
 {
@@ -334,6 +389,8 @@ int report__build(const struct report_input *in, struct profile *p)
 	err = r.path ? find_libraries(&r) : -ENOMEM;
 	if (!err)
 		err = find_means(&r);
+	if (!err)
+		err = resolve_in_order(in);
 	for (i = 0; i < tally__count(in->tally) && !err; i++)
 		err = in->pulse && i % PULSE_ENTRIES == 0 && in->pulse(in->ctx) ? -ECANCELED :
 		      add_entry(&r, tally__at(in->tally, i));
