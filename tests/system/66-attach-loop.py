@@ -9,6 +9,7 @@ ATTACH_ROUNDS=N changes the 200. How long threads were held is printed, not judg
 """
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -56,14 +57,19 @@ class Target:
 def one_round(number, target, driver, holds):
     path = os.path.join(L.TMP, "round.folded")
     before = target.made()
-    g = L.Attached([target.pid], "-v", "--no-inlines", "--metric", "launches", "-d", "50ms", "-y", "-o", path,
+    g = L.Attached([target.pid], "-v", "--no-inlines", "--metric", "launches", "-y", "-o", path,
                    name="round.log")
+    g.wait_recording()
+    first = last = target.made()
+    while last < first + 50:
+        last = target.made()
+    g.process.send_signal(signal.SIGINT)
     g.process.wait(60)
     after, said = target.made(), g.said()
     if not check(g.process.returncode == 0, f"round {number}: status {g.process.returncode}: {said}"):
         return
     r = L.Run(0, "", said, path)
-    check(0 < r.launches() <= after - before and not r.lost(),
+    check(last - first <= r.launches() <= after - before and not r.lost(),
           f"round {number}: {r.launches()} launches of {after - before}, {r.lost()} lost")
     check(r.timed() + r.untimed() == r.launches(), f"round {number}: {r.said}")
     check({tuple(s.frames[-3:]) for s in r.stacks} == {("work", "launch_checked", "cuLaunchKernel")},
