@@ -152,6 +152,17 @@ static bool met_unknown_code(const __u64 *words, uint32_t nr)
 	       FRAME_END_WHY(words[nr - 1]) == END_NOT_CODE;
 }
 
+/* For a stack of `time`: by now the process may execute another program, of which no record came yet. */
+static void refresh_for(struct collect *c, struct process *p, uint64_t time)
+{
+	if (!p->read_at) {
+		c->config.catch_up(c->config.ctx);
+		if (recent__replaced(c->config.recent, p->tgid, time))
+			return;
+	}
+	refresh(c, p);
+}
+
 /*
  * Unwinds a copied stack by the mappings that were known, a forked child's being its parent's: what
  * is mapped now may be another image already, though the copy was made a moment ago.
@@ -164,24 +175,22 @@ static uint32_t unwind_raw(struct collect *c, const struct rec_raw *rec, struct 
 	c->counters.raw++;
 	FAULT_POINT("stack-copy");
 	if (!p->nr_mappings || p->doubtful)
-		refresh(c, p);
-	if (!p->nr_mappings && !p->exited) {
-		c->config.catch_up(c->config.ctx);
-		processes__remember(c->config.processes, p, c->config.recent);
-	}
+		refresh_for(c, p, rec->head.time);
+	if (!p->nr_mappings && !p->exited)
+		processes__remember(c->config.processes, p, c->config.recent, rec->head.time);
 	if (!p->nr_mappings)		/* it was gone before its mappings could be read */
 		return add_stack(c, &no_stack, 1, p, rec->head.time);
 	words = copies__unwind(c->copies, rec, p, &nr);
 	/* Code that was mapped since the mappings were read, or no code at all. */
 	if (met_unknown_code(words, nr)) {
 		if (due__may_reread(p, rec->head.time)) {
-			refresh(c, p);
+			refresh_for(c, p, rec->head.time);
 			words = copies__unwind(c->copies, rec, p, &nr);
 		}
 		if (met_unknown_code(words, nr))
 			processes__fruitless(c->config.processes, p);
 	} else if (!p->read_at) {
-		refresh(c, p);
+		refresh_for(c, p, rec->head.time);
 	}
 	return add_stack(c, words, nr, p, rec->head.time);
 }

@@ -174,12 +174,12 @@ int mappings__read(struct files *files, pid_t tgid, const struct mappings *befor
 	return finish(out, maps__read_all(tgid, on_line, &g));
 }
 
-int mappings__recall(struct files *files, pid_t tgid, const struct recent *recent,
+int mappings__recall(struct files *files, pid_t tgid, const struct recent *recent, uint64_t time,
 		     struct mappings *out)
 {
 	const struct mappings none = {};
 	struct gather g = { .files = files, .tgid = tgid, .before = &none, .out = out };
 
 	*out = (struct mappings){};
-	return finish(out, recent__each(recent, tgid, on_line, &g));
+	return finish(out, recent__each(recent, tgid, time, on_line, &g));
 }

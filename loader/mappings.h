@@ -26,8 +26,8 @@ struct mappings {
  */
 int mappings__read(struct files *files, pid_t tgid, const struct mappings *before,
 		   struct mappings *out);
-/* From what the kernel told a moment ago. 0 or negative errno as recent__each. */
-int mappings__recall(struct files *files, pid_t tgid, const struct recent *recent,
+/* From what the kernel told of the program that ran at `time`. 0 or negative errno as recent__each. */
+int mappings__recall(struct files *files, pid_t tgid, const struct recent *recent, uint64_t time,
 		     struct mappings *out);
 
 #endif

@@ -232,10 +232,11 @@ int processes__refresh(struct processes *ps, struct process *p)
 	return 0;
 }
 
-int processes__remember(struct processes *ps, struct process *p, const struct recent *recent)
+int processes__remember(struct processes *ps, struct process *p, const struct recent *recent,
+			uint64_t time)
 {
 	struct mappings m;
-	int err = mappings__recall(ps->files, p->tgid, recent, &m);
+	int err = mappings__recall(ps->files, p->tgid, recent, time, &m);
 
 	if (err)
 		return err;

@@ -64,8 +64,12 @@ struct process *processes__find(struct processes *ps, pid_t tgid);
 
 /* Reads name and mappings again and publishes them. 0 or negative errno. */
 int processes__refresh(struct processes *ps, struct process *p);
-/* What is left where they can't be read: the process is gone. 0 or negative errno. */
-int processes__remember(struct processes *ps, struct process *p, const struct recent *recent);
+/*
+ * What is left where they can't be read: the process is gone, or executes another program than at `time`.
+ * 0 or negative errno.
+ */
+int processes__remember(struct processes *ps, struct process *p, const struct recent *recent,
+			uint64_t time);
 /* True if the mappings were never read, or if there was an exec since. */
 bool processes__stale(const struct processes *ps, const struct process *p);
 /*

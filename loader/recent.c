@@ -16,6 +16,7 @@ struct event {
 
 struct recent {
 	uint64_t nr;		/* ever added */
+	pid_t tgid[NR_EVENTS];	/* as in the events: close together, since all are looked through */
 	struct event event[NR_EVENTS];
 };
 
@@ -31,9 +32,10 @@ void recent__free(struct recent *r)
 
 void recent__add(struct recent *r, const struct sampling_event *event)
 {
-	struct event *e = &r->event[r->nr++ % NR_EVENTS];
+	struct event *e = &r->event[r->nr % NR_EVENTS];
 	size_t len = event->exec ? 0 : strnlen(event->path, PATH_LEN - 1);
 
+	r->tgid[r->nr++ % NR_EVENTS] = event->tgid;
 	e->event = *event;
 	memcpy(e->path, event->path, len);
 	e->path[len] = '\0';
@@ -46,24 +48,36 @@ static int by_time(const void *a, const void *b)
 	return (x->event.time > y->event.time) - (x->event.time < y->event.time);
 }
 
-/* Those of a process since its last exec, in order: CPUs tell theirs one after the other. */
-static size_t find(const struct recent *r, pid_t tgid, const struct event **found)
+/* Those of one program of a process, in order: CPUs tell theirs one after the other. */
+static size_t find(const struct recent *r, pid_t tgid, uint64_t time, const struct event **found)
 {
 	uint64_t i = r->nr > NR_EVENTS ? r->nr - NR_EVENTS : 0;
 	size_t nr = 0, first = 0, at;
 
-	for (; i < r->nr; i++) {
-		const struct event *e = &r->event[i % NR_EVENTS];
-
-		if (e->event.tgid == tgid && nr < MAX_LINES)
-			found[nr++] = e;
-	}
+	for (; i < r->nr && nr < MAX_LINES; i++)
+		if (r->tgid[i % NR_EVENTS] == tgid)
+			found[nr++] = &r->event[i % NR_EVENTS];
 	qsort(found, nr, sizeof(*found), by_time);
-	for (at = 0; at < nr; at++)
-		if (found[at]->event.exec)
-			first = at + 1;
-	memmove(found, found + first, (nr - first) * sizeof(*found));
-	return nr - first;
+	for (at = 0; at < nr; at++) {
+		if (!found[at]->event.exec)
+			continue;
+		if (found[at]->event.time > time)
+			break;
+		first = at + 1;
+	}
+	memmove(found, found + first, (at - first) * sizeof(*found));
+	return at - first;
+}
+
+bool recent__replaced(const struct recent *r, pid_t tgid, uint64_t time)
+{
+	uint64_t i = r->nr > NR_EVENTS ? r->nr - NR_EVENTS : 0;
+
+	for (; i < r->nr; i++)
+		if (r->tgid[i % NR_EVENTS] == tgid && r->event[i % NR_EVENTS].event.exec &&
+		    r->event[i % NR_EVENTS].event.time > time)
+			return true;
+	return false;
 }
 
 struct piece {
@@ -135,12 +149,12 @@ static int tell(const struct piece *p, int (*fn)(const struct maps_line *line, v
 	return fn(&line, arg);
 }
 
-int recent__each(const struct recent *r, pid_t tgid,
+int recent__each(const struct recent *r, pid_t tgid, uint64_t time,
 		 int (*fn)(const struct maps_line *line, void *arg), void *arg)
 {
 	const struct event *events[MAX_LINES];
 	struct piece pieces[2 * MAX_LINES];
-	size_t nr = find(r, tgid, events), pieces_nr = 0, i;
+	size_t nr = find(r, tgid, time, events), pieces_nr = 0, i;
 	int err = nr ? 0 : -ESRCH;
 
 	for (i = 0; i < nr; i++)

@@ -6,6 +6,7 @@
 #ifndef LOADER_RECENT_H
 #define LOADER_RECENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -21,10 +22,13 @@ void recent__free(struct recent *r);	/* NULL is fine */
 void recent__add(struct recent *r, const struct sampling_event *event);
 
 /*
- * Calls `fn` as maps__read does, for what the process mapped since its last exec; parts over which
- * something else was mapped are left out. 0, what `fn` returned, or -ESRCH: nothing is known.
+ * Calls `fn` as maps__read does, for what the program that the process executed at `time` (CLOCK_MONOTONIC,
+ * ns) mapped; parts over which something else was mapped are left out. 0, what `fn` returned, or
+ * -ESRCH: nothing is known.
  */
-int recent__each(const struct recent *r, pid_t tgid,
+int recent__each(const struct recent *r, pid_t tgid, uint64_t time,
 		 int (*fn)(const struct maps_line *line, void *arg), void *arg);
+/* Whether the process has executed another program after `time`. */
+bool recent__replaced(const struct recent *r, pid_t tgid, uint64_t time);
 
 #endif

@@ -39,13 +39,18 @@ static int write_down(const struct maps_line *line, void *arg)
 	return *(int *)arg;
 }
 
-static void holds(pid_t tgid, const char *wanted)
+static void held_at(pid_t tgid, uint64_t time, const char *wanted)
 {
 	int go_on = 0;
 
 	said[0] = '\0';
-	ck_assert_int_eq(recent__each(r, tgid, write_down, &go_on), wanted[0] ? 0 : -ESRCH);
+	ck_assert_int_eq(recent__each(r, tgid, time, write_down, &go_on), wanted[0] ? 0 : -ESRCH);
 	ck_assert_str_eq(said, wanted);
+}
+
+static void holds(pid_t tgid, const char *wanted)
+{
+	held_at(tgid, UINT64_MAX, wanted);
 }
 
 static void begin(void)
@@ -80,6 +85,31 @@ START_TEST(since_the_last_exec)
 	holds(5, "2000-3000 0 /after\n");
 	exec(5);
 	holds(5, "");
+	recent__free(r);
+}
+END_TEST
+
+START_TEST(the_program_of_that_time)
+{
+	uint64_t first, second;
+
+	begin();
+	map(5, 0x1000, 0x1000, 0, "/a");
+	first = now;
+	ck_assert(!recent__replaced(r, 5, first));
+	exec(6);
+	ck_assert(!recent__replaced(r, 5, first));
+	exec(5);
+	map(5, 0x2000, 0x1000, 0, "/b");
+	second = now;
+	exec(5);
+	map(5, 0x3000, 0x1000, 0, "/c");
+	ck_assert(recent__replaced(r, 5, first));
+	ck_assert(recent__replaced(r, 5, second));
+	ck_assert(!recent__replaced(r, 5, now));
+	held_at(5, first, "1000-2000 0 /a\n");
+	held_at(5, second, "2000-3000 0 /b\n");
+	held_at(5, now, "3000-4000 0 /c\n");
 	recent__free(r);
 }
 END_TEST
@@ -130,7 +160,7 @@ START_TEST(hostile_ones)
 	map(5, 0x1000, 0x1000, 0, path);
 	map(5, 0x3000, 0x1000, 0, "/y");
 	said[0] = '\0';
-	ck_assert_int_eq(recent__each(r, 5, write_down, &stop), 77);
+	ck_assert_int_eq(recent__each(r, 5, now, write_down, &stop), 77);
 	ck_assert_uint_lt(strlen(said), 300);
 	ck_assert_int_eq(strncmp(said, "1000-2000 0 /xxx", 16), 0);
 	/* As many as there may be, each cutting another one in two. */
@@ -138,12 +168,12 @@ START_TEST(hostile_ones)
 	for (uint64_t i = 0; i < 6000; i++)
 		map(6, i * 0x2000, 0x1000, 0, "/b");
 	stop = 0;
-	ck_assert_int_eq(recent__each(r, 6, write_down, &stop), 0);
+	ck_assert_int_eq(recent__each(r, 6, now, write_down, &stop), 0);
 	holds(5, "");		/* pushed out */
 	recent__free(r);
 	recent__free(NULL);
 }
 END_TEST
 
-UNIT_MAIN("recent", in_order_of_address, since_the_last_exec, the_newest_lies_on_top, by_time,
-	  hostile_ones)
+UNIT_MAIN("recent", in_order_of_address, since_the_last_exec, the_program_of_that_time,
+	  the_newest_lies_on_top, by_time, hostile_ones)
