@@ -145,7 +145,7 @@ def damaged():
         rec = run([os.path.join(case("damaged"), name)], secs=1)
         deep, n = share(rec, lambda s: len(s.user) >= 5 and not folded.is_cut(s))
         check(n >= 10 and deep > 0.9, f"{name}: whole in {deep:.1%} of {n}")
-        allowed = re.compile(rf"^({re.escape(name)}\+0x[0-9a-f]+|chain_[abc]|main|_?_?[a-z]\w*"
+        allowed = re.compile(rf"^({re.escape(name)}\+0x[0-9a-f]+|chain_[abc]|main|_*[A-Za-z]\w*"
                              r"|ld-linux.*|libc\.so.*|\[.*\])$")
         strange = {f for s in rec.stacks for f in s.user if not allowed.match(f)}
         check(not strange, f"{name}: no strange names: {strange}")
