@@ -412,7 +412,8 @@ struct channel_attach {
 	/*
 	 * -EINPROGRESS; then 0 (a hello follows) or negative errno: -ECANCELED; -ELIBACC dlopen
 	 * failed, -ENOENT dlsym failed (error: dlerror's text); -EPERM GPUCOLLECT_DISABLE is set;
-	 * -EBUSY another thread attaches at this moment; else no memory, descriptor or thread. The
+	 * -EBUSY another thread attaches at this moment; -EALREADY somebody records, and the program
+	 * has closed the descriptor by which that would be seen; else no memory, descriptor or thread. The
 	 * function returns the same, and -EPROTO, with nothing written, if `size` is too small.
 	 */
 	__s32 status;

@@ -270,13 +270,23 @@ void attach__refused(struct attach *a, struct process *p, enum channel_reason re
 	count_by_probes(a, p);
 }
 
+void attach__unreached(struct attach *a, struct process *p, int err)
+{
+	log_warn_some("no GPU times in process %d (%s): the timing library's memory in it can't be reached "
+		      "(%s); its launches are counted", (int)p->tgid, p->comm, strerror(-err));
+	count_by_probes(a, p);
+}
+
 void attach__taken(struct attach *a, struct process *p, pid_t holder)
 {
 	bool only = a->config.options->nr_pids == 1 && p->tgid == a->config.options->pids[0];
 
 	set_way(a, p, WAY_TAKEN);
 	a->counts.taken++;
-	if (only)
+	if (!holder)
+		log_error("process %d is already recorded by a gpucollect; which one can't be told, since "
+			  "the process has closed its descriptor: wait for its end", (int)p->tgid);
+	else if (only)
 		log_error("process %d is already recorded by gpucollect, pid %d: wait for its end, or stop "
 			  "it with kill -INT %d", (int)p->tgid, (int)holder, (int)holder);
 	else

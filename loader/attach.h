@@ -46,10 +46,12 @@ void attach__step(struct attach *a);
 /* Some process is not decided on yet, or its library does not time yet. Second tries are not waited for. */
 bool attach__pending(const struct attach *a);
 
-/* The library in this process times; can't time; or it is another gpucollect's. */
+/* The library in this process times; can't time; can't be reached; or it is another gpucollect's. */
 void attach__armed(struct attach *a, struct process *p);
 void attach__refused(struct attach *a, struct process *p, enum channel_reason reason,
 		     uint32_t detail);
+void attach__unreached(struct attach *a, struct process *p, int err);
+/* `holder` 0: which one can't be seen. */
 void attach__taken(struct attach *a, struct process *p, pid_t holder);
 
 struct attach_counts {

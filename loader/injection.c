@@ -193,7 +193,7 @@ static void on_done(struct injection *i, const struct job *j, const struct trace
 
 	log_debug("process %d: threads held %u times, %.2f ms at most%s%s", (int)j->process->tgid,
 		  r->holds, (double)r->held_ns / 1e6, r->why[0] ? "; " : "", r->why);
-	if (j->holder)
+	if (j->holder || (err == -EREMOTEIO && r->attach.status == -EALREADY))
 		err = -EBUSY;
 	else if (j->why[0] || err == -EBUSY)
 		err = -ENOTSUP;

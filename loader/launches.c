@@ -27,6 +27,7 @@ struct target {
 	int pidfd;
 	int fd_hint;
 	int tries;
+	bool unreached;			/* its channel can't be had: others look at its launches */
 	bool checked;			/* its state was looked at */
 	bool gave_up;
 	bool left_alone;		/* no slot of it is swapped, or none any more */
@@ -139,6 +140,8 @@ int launches__record(struct launches *l, struct process *p, const struct rec_lau
 
 	if (!rec->id)
 		return is_watched(t) ? 0 : account__probed(&l->shared, p->index, rec, stack);
+	if (t && t->unreached)
+		return 0;
 	if (!t)
 		t = target__add(l, p);
 	return t ? account__launch(t->account, rec, stack) : -ENOMEM;
@@ -191,6 +194,14 @@ static int target__claim(struct launches *l, struct target *t, int fd)
 	return err;
 }
 
+static void give_up(struct launches *l, struct target *t, int err)
+{
+	t->fd_hint = -1;
+	t->unreached = true;
+	l->shared.counters.bad_channels++;
+	l->config.unreached(l->config.ctx, t->process, err);
+}
+
 static void target__open(struct launches *l, struct target *t)
 {
 	int fd = fetch(t), err = fd;
@@ -211,12 +222,10 @@ static void target__open(struct launches *l, struct target *t)
 	}
 	if (err == -EAGAIN && ++t->tries < HELLO_TRIES)
 		return;
-	t->fd_hint = -1;
 	if (err == -EBUSY)
-		return;
-	log_warn_some("the timing library's memory in process %d can't be used: %s; its launches have "
-		      "no times", (int)t->process->tgid, strerror(-err));
-	l->shared.counters.bad_channels++;
+		t->fd_hint = -1;
+	else
+		give_up(l, t, err);
 }
 
 void launches__hello(struct launches *l, struct process *p, int fd)
@@ -227,15 +236,14 @@ void launches__hello(struct launches *l, struct process *p, int fd)
 	/* Nobody answers it any more: it ends by itself before it has touched anything. */
 	if (l->stopping)
 		return;
-	if (fd < 0) {
-		log_warn_some("the timing library in process %d can't make its memory: %s",
-			      (int)p->tgid, fd > -4096 ? strerror(-fd) : "no reason given");
-		return;
-	}
 	if (!t)
 		t = target__add(l, p);
-	if (!t || t->channel)
+	if (!t || t->channel || t->unreached)
 		return;
+	if (fd < 0) {
+		give_up(l, t, fd > -4096 ? fd : -EPROTO);
+		return;
+	}
 	t->fd_hint = fd;
 	target__open(l, t);
 }

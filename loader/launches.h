@@ -23,6 +23,8 @@ typedef void (*launches_refused)(void *ctx, struct process *p, enum channel_reas
 
 /* It times from now on. */
 typedef void (*launches_armed)(void *ctx, struct process *p);
+/* Its library can't be reached, for that errno: launches that it tells of are left out from now on. */
+typedef void (*launches_unreached)(void *ctx, struct process *p, int err);
 /* Another gpucollect is at work in it, whose pid is this. */
 typedef void (*launches_taken)(void *ctx, struct process *p, pid_t holder);
 
@@ -32,6 +34,7 @@ struct launches_config {
 	/* One of them for each process that says hello, once. */
 	launches_refused refused;
 	launches_armed armed;
+	launches_unreached unreached;
 	launches_taken taken;
 	void *ctx;
 };

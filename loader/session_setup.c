@@ -166,6 +166,7 @@ static int setup_store(struct session *s)
 			.tally = s->tally,
 			.site = s->sites ? sites__cheapest(s->sites) : SITE_NONE,
 			.refused = session__on_refused,
+			.unreached = session__on_unreached,
 			.armed = session__on_armed,
 			.taken = session__on_taken,
 			.ctx = s,

@@ -82,6 +82,7 @@ void session__catch_up(void *ctx);
 void session__on_process_mapped(void *ctx, struct process *p);
 void session__on_armed(void *ctx, struct process *p);
 void session__on_taken(void *ctx, struct process *p, pid_t holder);
+void session__on_unreached(void *ctx, struct process *p, int err);
 void session__on_refused(void *ctx, struct process *p, enum channel_reason reason, uint32_t detail);
 /* Targets known, the command held: 0, -ESRCH (said) or another negative errno. */
 int session__setup_targets(struct session *s);

@@ -53,6 +53,14 @@ void session__on_refused(void *ctx, struct process *p, enum channel_reason reaso
 		attach__refused(s->attach, p, reason, detail);
 }
 
+void session__on_unreached(void *ctx, struct process *p, int err)
+{
+	struct session *s = ctx;
+
+	if (s->attach)
+		attach__unreached(s->attach, p, err);
+}
+
 void session__on_taken(void *ctx, struct process *p, pid_t holder)
 {
 	struct session *s = ctx;
@@ -264,6 +272,11 @@ static int judge(const struct session *s)
 		log_error("no GPU work can be timed, see above: --metric launches counts it, --metric cpu "
 			  "shows CPU time");
 		return EXIT_NO_PERMISSION;
+	}
+	if (attach__pending(s->attach)) {
+		log_warn("the timing library is still on its way in: what is launched before it is there is "
+			 "left out");
+		return 0;
 	}
 	log_warn("nothing that runs has loaded the CUDA driver: there will be no GPU time unless it "
 		 "does; --metric cpu shows CPU time");

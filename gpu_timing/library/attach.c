@@ -40,9 +40,9 @@ _Static_assert(sizeof(((struct channel_attach *)0)->error) == 128 && ATTACH_STUB
 
 static uint32_t on_its_way;	/* pid of the process whose thread it is: a fork inherits it */
 
-void identity__set(const uint32_t *owner, int segment_fd)
+void identity__set(const uint32_t *owner, int segment_fd, uint32_t sessions)
 {
-	gpucollect_identity.sessions = 0;
+	gpucollect_identity.sessions = sessions;
 	gpucollect_identity.segment_fd = segment_fd;
 	store_release(&gpucollect_identity.owner, (uint64_t)owner);
 }
@@ -76,7 +76,7 @@ static int refuse(struct channel_attach *args, int err, const char *why)
 
 static int attach(struct channel_attach *args)
 {
-	int fd, err;
+	int err;
 
 	if (load_acquire(&args->cancelled))
 		return -ECANCELED;
@@ -84,10 +84,16 @@ static int attach(struct channel_attach *args)
 		return refuse(args, -EPERM, "GPUCOLLECT_DISABLE is set");
 	if (!way_in__enter())
 		return refuse(args, -EBUSY, "another thread attaches at this moment");
-	fd = session__open();
-	err = fd < 0 ? refuse(args, fd, "the memory of the recording cannot be made") : keeper__request();
-	if (fd >= 0 && err)
-		refuse(args, err, "no thread can be started");
+	err = session__open();
+	if (err) {
+		refuse(args, err, "the memory of the recording cannot be made");
+	} else if (session__is_hidden()) {
+		err = refuse(args, -EALREADY, "gpucollect records it already");
+	} else {
+		err = keeper__request();
+		if (err)
+			refuse(args, err, "no thread can be started");
+	}
 	way_in__leave();
 	return err;
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* For gpucollect_identity: what the segment is in this process, and how many sessions it had. */
-void identity__set(const uint32_t *owner, int segment_fd);
+void identity__set(const uint32_t *owner, int segment_fd, uint32_t sessions);
 void identity__count(uint32_t sessions);
 
 /* One way in at a time. False: another thread is on its way. */

@@ -38,18 +38,18 @@ static void begin(const void *caller)
 int InitializeInjection(void)
 {
 	static uint32_t called;
-	int saved = errno, fd;
+	int saved = errno, err;
 
 	if (__atomic_exchange_n(&called, 1u, __ATOMIC_ACQ_REL) || getenv("GPUCOLLECT_DISABLE") ||
 	    !way_in__enter())
 		return 1;
 	/* Else a collector came by the other way before the program had started the driver. */
 	if (!lib.memory) {
-		fd = session__open();
-		if (fd >= 0)
+		err = session__open();
+		if (!err)
 			begin(__builtin_return_address(0));
 		else
-			gpucollect_site_nop1(0, (void *)(intptr_t)fd);
+			gpucollect_site_nop1(0, (void *)(intptr_t)err);
 	}
 	way_in__leave();
 	errno = saved;

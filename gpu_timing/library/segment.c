@@ -8,15 +8,22 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "gpu_timing/library/session.h"
 
+/* The file of this process's segment. */
+static dev_t file_dev;
+static ino_t file_ino;
+
 #define RING_MASK ((uint64_t)CHANNEL_RING_SIZE - 1)
 #define FAR_DESCRIPTOR 500
 #define NEAR_END 16	/* of the table */
+#define OFFSET_OF_THREAD(nr) (offsetof(struct channel_segment, threads) + \
+			      (nr) * sizeof(struct channel_thread))
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008u
 #endif
@@ -72,30 +79,79 @@ static int make_memfd(void)
 	return fd;
 }
 
-int segment__create(struct channel_segment **segment)
+static int make_file(struct stat *st)
 {
-	struct channel_segment *seg;
 	int fd = make_memfd(), err;
 
 	if (fd < 0)
 		return -errno;
 	fd = move_away(fd);
-	if (ftruncate(fd, CHANNEL_SIZE) ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
-		err = -errno;
-		goto fail;
+	if (!ftruncate(fd, CHANNEL_SIZE) && !fstat(fd, st) &&
+	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+/* At `at`, in the place of what is mapped there, or anywhere. 0 or negative errno. */
+static int map(struct channel_segment *at, int fd, const struct stat *st, struct channel_segment **segment)
+{
+	void *p = mmap(at, CHANNEL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | (at ? MAP_FIXED : 0), fd, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	file_dev = st->st_dev;
+	file_ino = st->st_ino;
+	*segment = p;
+	return 0;
+}
+
+int segment__create(struct channel_segment **segment)
+{
+	struct stat st;
+	int fd = make_file(&st), err;
+
+	if (fd < 0)
+		return fd;
+	err = map(NULL, fd, &st, segment);
+	if (err) {
+		close(fd);
+		return err;
 	}
-	seg = mmap(NULL, CHANNEL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (seg == MAP_FAILED) {
-		err = -errno;
-		goto fail;
-	}
-	seg->abi = CHANNEL_ABI;
-	seg->size = CHANNEL_SIZE;
-	seg->nr_threads = 1;
-	*segment = seg;
+	(*segment)->abi = CHANNEL_ABI;
+	(*segment)->size = CHANNEL_SIZE;
+	(*segment)->nr_threads = 1;
 	return fd;
-fail:
+}
+
+bool segment__is_at(int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && !fstat(fd, &st) && st.st_dev == file_dev && st.st_ino == file_ino;
+}
+
+int segment__renew(struct channel_segment *seg)
+{
+	size_t len = OFFSET_OF_THREAD(load_acquire(&seg->nr_threads)), at = 0;
+	struct stat st;
+	int fd = make_file(&st), err = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	while (!err && at < len) {
+		n = pwrite(fd, (const char *)seg + at, len - at, (off_t)at);
+		if (n > 0)
+			at += (size_t)n;
+		else if (!n || errno != EINTR)
+			err = n ? -errno : -EIO;
+	}
+	if (!err)
+		err = map(seg, fd, &st, &seg);
+	if (!err)
+		return fd;
 	close(fd);
 	return err;
 }

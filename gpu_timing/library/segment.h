@@ -17,6 +17,13 @@ struct thread;
  * negative errno. The magic is not written yet: segment__publish does that.
  */
 int segment__create(struct channel_segment **segment);
+/* Whether that descriptor is still the segment's: a program may close all that it doesn't know. */
+bool segment__is_at(int fd);
+/*
+ * What it holds, but for the ring, gets another file, in the same place of memory, as threads have
+ * addresses in it. Nobody is inside a session. As segment__create.
+ */
+int segment__renew(struct channel_segment *segment);
 /*
  * For the session with that number: `empty` the ring, as nobody writes records now. Where that isn't
  * sure the session must write none.

@@ -58,7 +58,7 @@ int session__open(void)
 	int fd, err;
 
 	if (memory && memory->guard.owner)
-		return segment_fd;
+		return 0;
 	err = make_memory(&memory);
 	if (err)
 		return err;
@@ -71,8 +71,8 @@ int session__open(void)
 	segment_fd = fd;
 	lib.segment = segment;
 	store_release(&lib.memory, memory);
-	identity__set(&memory->guard.owner, fd);
-	return fd;
+	identity__set(&memory->guard.owner, fd, 0);
+	return 0;
 }
 
 static void sleep_ns(long ns)
@@ -94,6 +94,14 @@ static bool all_outside(uint32_t *tid)
 	return true;
 }
 
+bool session__is_hidden(void)
+{
+	struct guard *g = &lib.memory->guard;
+
+	return !load_acquire(&g->retiring) && load_acquire(&lib.segment->collector) &&
+	       !segment__is_at(segment_fd);
+}
+
 enum channel_reason session__begin(const void *caller, uint32_t *detail)
 {
 	struct guard *g = &lib.memory->guard;
@@ -101,6 +109,14 @@ enum channel_reason session__begin(const void *caller, uint32_t *detail)
 	bool empty;
 
 	*detail = 0;
+	if (!segment__is_at(segment_fd)) {
+		segment_fd = segment__renew(lib.segment);
+		if (segment_fd < 0) {
+			*detail = (uint32_t)-segment_fd;
+			return REASON_NO_MEMORY;
+		}
+		identity__set(&g->owner, segment_fd, g->session);
+	}
 	g->session = lib.segment->session + 1;
 	empty = all_outside(detail);
 	segment__begin(lib.segment, g->session, empty);

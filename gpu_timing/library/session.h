@@ -14,13 +14,18 @@
 #define SESSION_MASK ((1u << (64 - CHANNEL_SESSION_SHIFT)) - 1)
 
 /*
- * The segment and our memory, made at the first call in this process. The segment's descriptor, or
- * a negative errno.
+ * The segment and our memory, made at the first call in this process. 0 or negative errno.
  */
 int session__open(void);
 /*
- * All of the session before is forgotten, the driver looked at: REASON_NONE or why not, with
- * *detail. `caller` is a code address in the driver, or NULL. Only one thread at a time.
+ * Somebody records, and the program has closed the descriptor by which others would see it. For a
+ * process that has called session__open.
+ */
+bool session__is_hidden(void);
+/*
+ * All of the session before is forgotten, the segment's descriptor made anew if it was closed, the driver
+ * looked at: REASON_NONE or why not, with *detail. `caller` is a code address in the driver, or NULL.
+ * Only one thread at a time.
  */
 enum channel_reason session__begin(const void *caller, uint32_t *detail);
 /* Swaps the slots. REASON_NONE: launches are recorded from here on. */

@@ -23,6 +23,8 @@
  *	replay N		it is launched N times: "replayed NS"
  *	chain N			N programmatic dependent launches: "chained NS", from the first's start to
  *				the last's end
+ *	forget close|reuse	all descriptors that are none of its own; their numbers are free then, or
+ *				other files': "forgotten N"
  *	fork			a child answers from then on, until its own quit: "child PID"
  *	quit			"bye"
  *
@@ -404,6 +406,23 @@ static void print_hashes(void)
 	printf("\n");
 }
 
+/* As daemons do. */
+static void forget_descriptors(bool reuse)
+{
+	int n = 0;
+
+	for (int fd = 3; fd < 4096; fd++) {
+		if (fcntl(fd, F_GETFD) < 0)
+			continue;
+		n++;
+		if (reuse)
+			dup2(STDIN_FILENO, fd);
+		else
+			close(fd);
+	}
+	printf("forgotten %d\n", n);
+}
+
 static bool fork_child(void)
 {
 	pid_t pid = fork();
@@ -462,6 +481,8 @@ static bool obey(const char *line)
 		between_events("chained", launch_dependent, n);
 	} else if (!strcmp(word, "contexts")) {
 		more_contexts(n);
+	} else if (!strcmp(word, "forget") && sscanf(line, "%*s %31s", how) == 1) {
+		forget_descriptors(how[0] == 'r');
 	} else if (!strcmp(word, "fork")) {
 		return fork_child() || true;
 	} else if (!strcmp(word, "quit")) {

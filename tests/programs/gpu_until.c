@@ -7,8 +7,8 @@
  *
  * Begins with the line "ready PID", when every thread has launched once. Each byte of input is
  * answered by a line "made N", the launches so far; with an 'f' it first puts a filter over all its
- * threads that kills it when it opens anything. With RATE 0 as fast as it can; every thread
- * waits for its stream after 64 launches.
+ * threads that kills it when it opens anything, with a 'c' it closes all descriptors but the
+ * standard ones. With RATE 0 as fast as it can; every thread waits for its stream after 64 launches.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -85,6 +85,12 @@ static void confine(void)
 		exit(8);
 }
 
+static void close_all(void)
+{
+	for (int fd = 3; fd < 4096; fd++)
+		close(fd);
+}
+
 static void answer_until_end_of_input(int threads)
 {
 	char byte;
@@ -94,6 +100,8 @@ static void answer_until_end_of_input(int threads)
 
 		if (byte == 'f')
 			confine();
+		else if (byte == 'c')
+			close_all();
 		for (int i = 0; i < threads; i++)
 			made += __atomic_load_n(&acc[i].launches, __ATOMIC_RELAXED);
 		printf("made %lu\n", made);

@@ -20,7 +20,7 @@ from timing import CONTEXT_GONE, LIBRARY, NO_END, NONE, OTHER_CONTEXT, REASON_ST
     wait_for
 
 checks = timing.Checks()
-ECANCELED, ELIBACC, ENOENT, EPERM, EINPROGRESS = 125, 79, 2, 1, 115
+ECANCELED, ELIBACC, ENOENT, EPERM, EINPROGRESS, EALREADY = 125, 79, 2, 1, 115, 114
 STAGE_STUB, STAGE_LOADED, STAGE_FOUND, STAGE_CALLED, STAGE_DONE = range(1, 6)
 
 
@@ -431,6 +431,45 @@ def children():
         target.quit(checks, where)
 
 
+def forgotten(kind):
+    """The program closes the library's descriptors, or uses their numbers: sessions go on, others begin."""
+    where = f"forgotten {kind}"
+    target = Program("-p", 0, kind=kind)
+    target.ask("start", 2)
+    first = None
+    for number, how in enumerate(("close", "reuse", "close", "close", "close"), 1):
+        checks.equal(target.attach()[:2], (0, STAGE_DONE), where, "attached")
+        session = Session(target.pid)
+        session.armed(checks, f"{where} {number}")
+        target.ask("burst", 50)
+        checks(target.number("forget", how) > 0, where, "nothing to forget")
+        # who records can't be seen from outside any more: nobody else gets in
+        checks.equal(target.attach()[:2], (EALREADY, STAGE_DONE), where, "a second one")
+        target.ask("burst", 50)
+        channel = session.end()
+        account(checks, channel, number, f"{where} {number}")
+        checks.equal(channel.count("launched"), 200, where, number, "launches")
+        checks.equal(channel.by_cause()[NONE], 200, where, number, "times")
+        checks(wait_for(lambda: target.flat()[3] == 3, 10), where, "threads", target.flat())
+        first = first or target.flat()
+    last = target.flat()
+    checks(last[0] + last[1] <= first[0] + first[1] + 256 and last[4] <= first[4], where, "memory, mappings",
+           first, last)
+    # whoever records dies: the next one comes in as soon as the library has noticed
+    target.attach()
+    session = Session(target.pid)
+    session.armed(checks, where)
+    target.ask("forget", "close")
+    session.process.kill()
+    session.process.wait()
+    checks(wait_for(lambda: target.attach()[0] == 0, 15), where, "no way in after its end")
+    session = Session(target.pid)
+    session.armed(checks, where)
+    target.ask("burst", 100)
+    account(checks, session.end(), target.sessions, where)
+    target.quit(checks, where)
+
+
 def own_session(pid):
     """The child has two memfds of ours: the collector takes the one that isn't held."""
     for _ in range(100):
@@ -516,6 +555,7 @@ def together(*parts):
 
 together((stubs,), (disabled,), (nobody_comes,), (identity,), (collectors_that_die,), (two,))
 together((in_the_middle,), (stragglers, "simcuda"), (stragglers, "simcuda-relro"),
-         (injected, "simcuda"), (injected, "simcuda-relro"), (children,))
+         (injected, "simcuda"), (injected, "simcuda-relro"), (children,), (forgotten, "simcuda"),
+         (forgotten, "simcuda-relro"))
 together((renewed,), (stuck,), (many_contexts,), (under_way,), (ends, "simcuda"), (ends, "simcuda-relro"))
 sys.exit(checks.status())

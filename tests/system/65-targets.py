@@ -32,8 +32,8 @@ class Steady:
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.pid = int(self.process.stdout.readline().split()[1])
 
-    def made(self):
-        self.process.stdin.write("?")
+    def made(self, and_do="?"):
+        self.process.stdin.write(and_do)
         self.process.stdin.flush()
         return int(self.process.stdout.readline().split()[1])
 
@@ -192,6 +192,24 @@ def second():
         t.end()
 
 
+def closes_descriptors():
+    """A process may close all that it doesn't know, the library's among them, whenever it likes."""
+    t = Steady()
+    for _ in range(3):
+        g = Collector("-p", str(t.pid)).wait_recording()
+        first = t.made("c")
+        other = Collector("-p", str(t.pid), "-d", "1").wait()
+        said = f"process {t.pid} is already recorded by a gpucollect"
+        check(other.status == 77 and len(other.said) == 1 and said in other.said[0],
+              f"closed: another: {other.status} {other.said}")
+        L.wait_for(lambda: t.made() > first + 200, "launches")
+        run = g.stop()
+        check(run.status == 0 and run.timed() == run.launches() > 200 and not run.complaints(),
+              f"closed: {run.status} {run.said}")
+        check(t.away() == [], "closed: slots are not restored")
+    t.end()
+
+
 def of_a_command():
     """A command that outlives its capture is attached to by the library that its driver loaded."""
     fifo, out = os.path.join(L.TMP, "command-in"), os.path.join(L.TMP, "command-out")
@@ -345,7 +363,7 @@ def dry():
 
 
 wanted = sys.argv[1:]
-for part in (several, children, in_the_middle, second, of_a_command, kept_out, group, everywhere, dry):
+for part in (several, children, in_the_middle, second, closes_descriptors, of_a_command, kept_out, group, everywhere, dry):
     if not wanted or part.__name__ in wanted:
         before = check.failures
         part()

@@ -36,8 +36,17 @@ static inline void on_refused(void *ctx, struct process *p, enum channel_reason 
 	refusals++;
 }
 
-static unsigned int armed, taken;
+static unsigned int armed, taken, unreached;
+static int unreached_for;
 static pid_t taken_by;
+
+static inline void on_unreached(void *ctx, struct process *p, int err)
+{
+	ck_assert_ptr_eq(ctx, &refusals);
+	ck_assert_ptr_eq(p, &process);
+	unreached_for = err;
+	unreached++;
+}
 
 static inline void on_armed(void *ctx, struct process *p)
 {
@@ -70,7 +79,7 @@ static inline void setup(void)
 {
 	const struct launches_config config = {
 		.tally = tally = tally__new(), .site = SITE_NOP5, .refused = on_refused,
-		.armed = on_armed, .taken = on_taken, .ctx = &refusals,
+		.armed = on_armed, .unreached = on_unreached, .taken = on_taken, .ctx = &refusals,
 	};
 
 	log__set_level(LOG_ERROR);
