@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Into a process that runs, out of it, and in again: the library's side, without ptrace.
 
-timeout: 300
+timeout: 600
 The program (gpu_attach) calls the stub or gpucollect_attach itself; timing_collector records a session.
 """
 import os

@@ -3,7 +3,7 @@
 """Two hundred times in and out under load: exact counts, nothing left behind, and the program sees what
 its twin sees to whom nobody has attached.
 
-timeout: 300
+timeout: 900
 """
 import os
 import sys
