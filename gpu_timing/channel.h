@@ -381,34 +381,29 @@ struct channel_device {
  *	int gpucollect_attach(struct channel_attach *)	begins a session, says so by the hello
  *
  * and, of .symtab, gpucollect_stub: one page of position-independent code, alone in a page of the
- * file. Mapped r-x anywhere and called with rdi = struct channel_attach it loads `path`, goes over
- * into gpucollect_attach, which unmaps the stub, and never comes back to that page; where it fails
- * before, it returns 0 and the page stays. errno is as before in any case. A library that is there
- * is attached to by a call of its gpucollect_attach, with `stub` 0.
+ * file. Mapped r-x anywhere and called with rdi = struct channel_stub it starts a thread and returns;
+ * errno is as before. That thread loads `path` and calls gpucollect_attach. Whoever called the stub
+ * thus waits neither for the dynamic loader's locks nor for anything that is done under them. As its
+ * last act, once `released` says that nobody else is in the stub or reads the struct, the thread
+ * unmaps both. A library that is there is attached to by a mere call of its gpucollect_attach, which
+ * itself takes no longer than to start a thread.
  */
 enum channel_attach_stage {
 	ATTACH_NOT_BEGUN = 0,
-	ATTACH_STUB = 1,	/* the stub has been entered: it loads */
+	ATTACH_STUB = 1,	/* the stub's thread runs: it loads */
 	ATTACH_LOADED = 2,	/* dlopen has returned a handle */
 	ATTACH_FOUND = 3,	/* dlsym has found gpucollect_attach, which is entered now */
-	ATTACH_CALLED = 4,	/* it has been entered, the stub is unmapped */
+	ATTACH_CALLED = 4,	/* it has been entered */
 	ATTACH_DONE = 5,	/* it returns: `status` stands */
 };
 
 /*
- * On the borrowed thread's stack; written by the collector, status, stage and error by the stub and
- * the library. Not read any more once gpucollect_attach has returned.
+ * Written by the collector; status, stage and error by the stub's thread and the library, which
+ * forget it when gpucollect_attach has returned. Who reads it meanwhile reads it again once it is over.
  */
 struct channel_attach {
 	__u32 size;		/* sizeof(struct channel_attach), or more if it has grown */
 	__u32 cancelled;	/* do nothing any more: looked at before each step */
-	__u64 dlopen;		/* addresses in the target */
-	__u64 dlsym;
-	__u64 errno_location;
-	__u64 dlerror;
-	__u64 stub;		/* the raw mapping of the stub's page; 0: none */
-	__u64 stub_size;
-	char path[40];		/* "/proc/self/fd/N" */
 	/*
 	 * -EINPROGRESS; then 0 (a hello follows) or negative errno: -ECANCELED; -ELIBACC dlopen
 	 * failed, -ENOENT dlsym failed (error: dlerror's text); -EPERM GPUCOLLECT_DISABLE is set;
@@ -421,7 +416,23 @@ struct channel_attach {
 	char error[128];	/* why, "" where status says all; cut, ends with 0 */
 };
 
-_Static_assert(sizeof(struct channel_attach) == 232, "the stub's offsets");
+/* On a page beside the stub's, which outlives the call. */
+struct channel_stub {
+	struct channel_attach attach;
+	__s32 created;		/* -EINPROGRESS; then, by the call, 0: the thread has been started */
+	__u32 released;		/* by the collector: the call has returned, all has been read */
+	__u64 pages, pages_size;	/* what the thread unmaps then */
+	/* Addresses in the target: pthread_attr_… first. */
+	__u64 attr_init, attr_setdetachstate, attr_setstacksize, pthread_create;
+	__u64 errno_location, munmap;
+	__u64 dlopen, dlsym, dlerror;
+	__u64 thread;		/* pthread_t */
+	__u64 attr[8];		/* pthread_attr_t */
+	char path[40];		/* "/proc/thread-self/fd/N" */
+};
+
+_Static_assert(sizeof(struct channel_attach) == 144, "the stub's offsets");
+_Static_assert(sizeof(struct channel_stub) == 352, "the stub's offsets");
 
 #define CHANNEL_IDENTITY_MAGIC 0x7974746e65646963ull
 

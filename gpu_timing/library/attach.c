@@ -2,10 +2,10 @@
 #include "gpu_timing/library/attach.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "gpu_timing/library/keeper.h"
@@ -24,19 +24,31 @@ EXPORTED struct channel_identity gpucollect_identity = {
 EXPORTED int gpucollect_attach(struct channel_attach *args);
 
 /* What attach_stub.S takes for granted. */
-#define OFFSET(field, at) \
-	_Static_assert(offsetof(struct channel_attach, field) == (at), "attach_stub.S")
-OFFSET(cancelled, 4);
-OFFSET(dlopen, 8);
-OFFSET(dlsym, 16);
-OFFSET(errno_location, 24);
-OFFSET(dlerror, 32);
-OFFSET(path, 56);
-OFFSET(status, 96);
-OFFSET(stage, 100);
-OFFSET(error, 104);
+#define OFFSET(field, at) _Static_assert(offsetof(struct channel_stub, field) == (at), "attach_stub.S")
+OFFSET(attach.cancelled, 4);
+OFFSET(attach.status, 8);
+OFFSET(attach.stage, 12);
+OFFSET(attach.error, 16);
+OFFSET(created, 144);
+OFFSET(released, 148);
+OFFSET(pages, 152);
+OFFSET(pages_size, 160);
+OFFSET(attr_init, 168);
+OFFSET(attr_setdetachstate, 176);
+OFFSET(attr_setstacksize, 184);
+OFFSET(pthread_create, 192);
+OFFSET(errno_location, 200);
+OFFSET(munmap, 208);
+OFFSET(dlopen, 216);
+OFFSET(dlsym, 224);
+OFFSET(dlerror, 232);
+OFFSET(thread, 240);
+OFFSET(attr, 248);
+OFFSET(path, 312);
 _Static_assert(sizeof(((struct channel_attach *)0)->error) == 128 && ATTACH_STUB == 1 &&
 	       ATTACH_LOADED == 2 && ATTACH_FOUND == 3, "attach_stub.S");
+_Static_assert(sizeof(pthread_attr_t) <= sizeof(((struct channel_stub *)0)->attr) &&
+	       sizeof(pthread_t) == 8 && PTHREAD_CREATE_DETACHED == 1, "attach_stub.S");
 
 static uint32_t on_its_way;	/* pid of the process whose thread it is: a fork inherits it */
 
@@ -99,8 +111,8 @@ static int attach(struct channel_attach *args)
 }
 
 /*
- * On a thread that the collector has borrowed: all that takes time is done by a thread of our own,
- * so that this one goes home.
+ * Perhaps on a thread that the collector has borrowed: all that takes time is done by a thread of our
+ * own, so that this one goes home.
  */
 int gpucollect_attach(struct channel_attach *args)
 {
@@ -110,9 +122,6 @@ int gpucollect_attach(struct channel_attach *args)
 	if (args->size < sizeof(*args))
 		return -EPROTO;
 	store_release(&args->stage, (uint32_t)ATTACH_CALLED);
-	/* Nobody comes back to it: the stub has jumped here. */
-	if (args->stub)
-		munmap((void *)args->stub, args->stub_size);
 	err = attach(args);
 	args->status = err;
 	store_release(&args->stage, (uint32_t)ATTACH_DONE);

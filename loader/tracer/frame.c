@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
 
 #define RED_ZONE 128
 #define LEGACY_BYTES 512	/* FXSAVE */
@@ -14,7 +12,6 @@
 #define SOFTWARE_BYTES 464	/* where FXSAVE leaves room for the kernel's words */
 #define MAGIC1 0x46505853u
 #define MAGIC2 0x46505845u
-#define FLAGS_PLAIN 0x202u	/* interrupts, and the bit that is always set */
 #define FEATURE_PKRU (1ull << 9)
 
 #define UC_FP_XSTATE 1u
@@ -178,59 +175,27 @@ static void build_home(struct ucontext_words *uc, const struct frame_input *in, 
 	};
 }
 
-/* Its vector state is the initial one, for want of any. */
-static void build_wait(struct ucontext_words *uc, const struct frame_input *in,
-		       const struct frame *f)
-{
-	*uc = (struct ucontext_words){
-		.flags = UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS,
-		.stack_flags = SS_LEAVE_ALONE,
-		.mcontext = {
-			.ax = SYS_nanosleep, .di = f->room + FRAME_ROOM, .sp = f->syscall_sp,
-			.ip = in->syscall, .flags = FLAGS_PLAIN,
-			.cs = (uint16_t)in->regs.cs, .ss = (uint16_t)in->regs.ss,
-		},
-		.sigmask = in->busy_mask,
-	};
-}
-
-/* What a borrowed call returns to: a sleep that leads home, or getpid, which returns there. */
-static void build_return(struct frame *f, const struct frame_input *in)
-{
-	struct ucontext_words waiting;
-
-	if (in->getpid) {
-		memcpy(f->bytes, &in->getpid, sizeof(in->getpid));
-		return;
-	}
-	build_wait(&waiting, in, f);
-	memcpy(f->bytes, &in->restore_rt, sizeof(in->restore_rt));
-	memcpy(f->bytes + 8, &waiting, sizeof(waiting));
-}
-
 int frame__build(struct frame *f, const struct frame_input *in)
 {
-	const struct timespec wait = { .tv_nsec = FRAME_WAIT_NS };
 	struct ucontext_words home;
 	uint64_t features, fpstate, top = in->regs.rsp - RED_ZONE;
-	size_t size = xstate_size(in, &features), below = in->getpid ? 0 : sizeof(home);
+	size_t size = xstate_size(in, &features);
 
 	if (!size)
 		return -EOPNOTSUPP;
 	fpstate = (top - size - sizeof(uint32_t)) & ~63ull;
-	f->room = (fpstate - FRAME_ROOM - sizeof(wait)) & ~63ull;
+	f->room = (fpstate - FRAME_ROOM) & ~63ull;
 	/* A function is entered with the return address at 8 below a multiple of 16. */
-	f->call_sp = ((f->room - sizeof(home) - 8 - below - 8) & ~15ull) - 8;
-	f->syscall_sp = f->call_sp + 8 + below;
+	f->call_sp = ((f->room - sizeof(home) - 8 - 8) & ~15ull) - 8;
+	f->syscall_sp = f->call_sp + 8;
 	f->ucontext = f->syscall_sp + 8;
 	f->at = f->call_sp;
 	f->len = (size_t)(fpstate + size + sizeof(uint32_t) - f->at);
 	memset(f->bytes, 0, f->len);
 	build_home(&home, in, fpstate);
-	build_return(f, in);
+	memcpy(f->bytes, &in->getpid, sizeof(in->getpid));
 	memcpy(f->bytes + (f->syscall_sp - f->at), &in->restore_rt, sizeof(in->restore_rt));
 	memcpy(f->bytes + (f->ucontext - f->at), &home, sizeof(home));
-	memcpy(f->bytes + (f->room + FRAME_ROOM - f->at), &wait, sizeof(wait));
 	build_xstate(f->bytes + (fpstate - f->at), in->xstate, size, features);
 	return 0;
 }

@@ -9,18 +9,15 @@
  *
  *	128 bytes	the red zone, not touched
  *	XSAVE area	64-aligned, with FP_XSTATE_MAGIC words
- *	room		FRAME_ROOM bytes for what a borrowed call is given, 64-aligned; a timespec
+ *	room		FRAME_ROOM bytes for what a borrowed call is given, 64-aligned
  *	ucontext	home
  *	__restore_rt	return address		<- rsp of a borrowed system call
- *	ucontext	to wait: nanosleep for FRAME_WAIT_NS, with the rsp of a system call
- *	__restore_rt	return address		<- rsp of a borrowed call, as at a function's entry
+ *	getpid		return address		<- rsp of a borrowed call, as at a function's entry
  *
- * A borrowed call thus ends in a short sleep, where who waits for its end can see the thread and
- * stop it; and if nobody does, it goes home.
- *
- * A thread that was in a system call with a time limit goes on with it only as long as the kernel
- * remembers how much is left, which it doesn't after a sigreturn or another sleep. For such a one
- * there is no sleep: between the call and home stands getpid, whose system call has to be watched.
+ * A borrowed call thus ends in getpid, at whose system call who waits for its end finds the thread;
+ * and if nobody does, it goes home. Nothing on this way sleeps, and until then nothing is a
+ * sigreturn: a thread that was in a system call with a time limit can go on with it only as long as
+ * the kernel remembers how much is left, which it doesn't after either.
  */
 #ifndef TRACER_FRAME_H
 #define TRACER_FRAME_H
@@ -30,8 +27,7 @@
 #include <stdint.h>
 #include <sys/user.h>
 
-#define FRAME_ROOM 240
-#define FRAME_WAIT_NS 10000000
+#define FRAME_ROOM 192
 #define FRAME_MAX_XSTATE (16u << 10)	/* with AMX tiles it is 11 KiB */
 
 struct frame_input {
@@ -39,10 +35,8 @@ struct frame_input {
 	const void *xstate;		/* of PTRACE_GETREGSET, NT_X86_XSTATE */
 	size_t xstate_len;
 	uint64_t mask;			/* blocked signals */
-	uint64_t busy_mask;		/* blocked until it is home */
 	uint64_t restore_rt;		/* addresses in the target */
-	uint64_t syscall;		/* syscall; ret */
-	uint64_t getpid;		/* 0: a borrowed call ends in a sleep */
+	uint64_t getpid;
 };
 
 struct frame {

@@ -25,8 +25,11 @@
 #define SEARCH_NS 3000000000ull		/* for a thread that can be borrowed */
 #define UNDO_NS 1000000000ull
 #define CALLER_NS 30000000000ull	/* to put its probes where it wants them */
+#define LOAD_NS 3000000000ull
+#define PAUSE_NS 300000
 
 _Static_assert(sizeof(struct channel_attach) <= FRAME_ROOM, "it lies in the frame");
+_Static_assert(sizeof(struct channel_stub) <= PLACING_PAGE, "it lies in a page");
 
 struct tracer {
 	struct tracer_request request;
@@ -44,8 +47,9 @@ struct tracer {
 	struct borrow borrow;
 	struct placing placing;
 	struct tracer_result now;	/* what it will publish */
-	struct channel_attach sent;
-	uint64_t function;		/* to be called there */
+	/* Addresses there. */
+	uint64_t stub;			/* what the stub is given */
+	uint64_t function, identity;	/* of a library that was there */
 };
 
 /* --- what the caller sees ----------------------------------------------------------------- */
@@ -118,18 +122,20 @@ static int wait_for_caller(struct tracer *t)
 
 /* --- a library that is there already ------------------------------------------------------ */
 
+/* Whether this mapping is the library's. -ENOENT: not; -ENOTSUP and why: it can't be used. */
 static int take_present(struct tracer *t, const struct mapping *m, const struct exports *e)
 {
 	struct channel_identity *id = &t->now.identity;
-	uint64_t link, identity;
+	uint64_t link;
 
 	if (!elf_image__to_address(&e->image, m->offset, &link) ||
-	    exports__find(e, "gpucollect_identity", &identity) ||
+	    exports__find(e, "gpucollect_identity", &t->identity) ||
 	    exports__find(e, "gpucollect_attach", &t->function))
 		return -ENOENT;
 	t->function += m->start - link;
-	/* A page of the file alone is what an attach left that was ended half-way. */
-	if (space__peek(t->space.pid, identity + m->start - link, id, sizeof(*id)) ||
+	t->identity += m->start - link;
+	/* A stub's page that was left behind is of that file, too, and lies anywhere. */
+	if (space__peek(t->space.pid, t->identity, id, sizeof(*id)) ||
 	    id->magic != CHANNEL_IDENTITY_MAGIC)
 		return -ENOENT;
 	if (id->abi != CHANNEL_ABI || id->size != sizeof(*id)) {
@@ -145,18 +151,21 @@ static int take_present(struct tracer *t, const struct mapping *m, const struct 
 /* 0 with now.present or without; -ENOTSUP and why, … */
 static int find_present(struct tracer *t)
 {
-	uint32_t seen = 0;
+	uint32_t other = 0;	/* a file that is no such library */
 	int err = -ENOENT;
 
 	for (size_t i = 0; i < t->space.nr_code && err == -ENOENT; i++) {
 		const struct mapping *m = &t->space.code[i];
 		struct exports e;
+		uint64_t address;
 
-		if (m->kind != MAPPING_FILE || m->file == seen ||
+		if (m->kind != MAPPING_FILE || m->file == other ||
 		    exports__open(&e, files__fd(t->space.files, m->file)))
 			continue;
-		seen = m->file;
-		err = take_present(t, m, &e);
+		if (exports__find(&e, "gpucollect_identity", &address))
+			other = m->file;
+		else
+			err = take_present(t, m, &e);
 		exports__close(&e);
 	}
 	return err == -ENOENT ? 0 : err;
@@ -170,7 +179,7 @@ static int place(struct remote *r, void *ctx)
 	int err = placing__make(&t->placing, r);
 
 	if (t->placing.lost == -ETIMEDOUT)
-		remote__leave(r, 0);
+		remote__leave(r);
 	else
 		remote__home(r);
 	return err;
@@ -182,100 +191,162 @@ static int take_back(struct remote *r, void *ctx)
 
 	placing__undo(&t->placing, r);
 	if (t->placing.lost == -ETIMEDOUT)
-		remote__leave(r, 0);
+		remote__leave(r);
 	else
 		remote__home(r);
 	return t->placing.lost;
 }
 
-static void describe_call(const struct tracer *t, struct channel_attach *a)
+/* What came back, or nothing: the process may have written anything there. */
+static int read_back(struct tracer *t, uint64_t from)
 {
-	*a = (struct channel_attach){
-		.size = sizeof(*a),
-		.dlopen = t->libc.dlopen,
-		.dlsym = t->libc.dlsym,
-		.errno_location = t->libc.errno_location,
-		.dlerror = t->libc.dlerror,
-		.stub = t->now.present ? 0 : t->placing.page,
-		.stub_size = t->now.present ? 0 : PLACING_PAGE,
-		.status = -EINPROGRESS,
-	};
-	if (!t->now.present)
-		placing__path(&t->placing, a->path, sizeof(a->path));
-}
+	struct channel_attach *a = &t->now.attach;
 
-/*
- * What came back. 0; -EINVAL: nothing; -ESRCH: the process is gone. It may have written anything there,
- * and the thread, once home, uses that part of its stack for something else.
- */
-static int read_back(struct tracer *t, const struct remote *r)
-{
-	struct channel_attach a;
-	int err = space__peek(r->pid, remote__room(r), &a, sizeof(a));
-
-	if (err)
-		return err == -ESRCH ? err : -EINVAL;
-	if (a.size != t->sent.size || a.dlopen != t->sent.dlopen || a.stub != t->sent.stub ||
-	    a.stage > ATTACH_DONE || memcmp(a.path, t->sent.path, sizeof(a.path)))
-		return -EINVAL;
-	a.error[sizeof(a.error) - 1] = '\0';
-	t->now.attach = a;
+	if (space__peek(t->space.pid, from, a, sizeof(*a)) || a->size != sizeof(*a) ||
+	    a->stage > ATTACH_DONE) {
+		*a = (struct channel_attach){ 0 };
+		return -ESRCH;
+	}
+	a->error[sizeof(a->error) - 1] = '\0';
 	return 0;
 }
 
-static bool is_over(void *ctx)
-{
-	struct tracer *t = ctx;
-	const struct channel_attach *a = &t->now.attach;
-
-	return read_back(t, &t->borrow.remote) || a->stage == ATTACH_DONE ||
-	       (a->stage < ATTACH_CALLED && a->status != -EINPROGRESS);
-}
-
-static int call_result(const struct tracer *t)
+static int attach_result(const struct tracer *t)
 {
 	const struct channel_attach *a = &t->now.attach;
 
 	return a->stage == ATTACH_DONE && !a->status ? 0 : -EREMOTEIO;
 }
 
-static int call(struct remote *r, void *ctx)
+/* The library that is there: it starts a thread at most. */
+static int call_library(struct remote *r, void *ctx)
 {
-	struct tracer *t = ctx;
+	const struct channel_attach a = { .size = sizeof(a), .status = -EINPROGRESS };
 	const uint64_t room = remote__room(r);
-	const struct channel_attach *a = &t->now.attach;
-	int err;
+	struct channel_identity now;
+	struct tracer *t = ctx;
+	int err = space__peek(r->pid, t->identity, &now, sizeof(now));
 
-	describe_call(t, &t->sent);
-	err = space__poke(r->pid, room, &t->sent, sizeof(t->sent));
-	if (!err && !t->now.present && !placing__is_there(&t->placing, r->pid, r->tid))
-		err = -EBADF;	/* the program has closed it */
+	if (!err && (now.magic != CHANNEL_IDENTITY_MAGIC || now.abi != CHANNEL_ABI))
+		err = -ESRCH;	/* another program, by exec */
+	if (!err)
+		err = space__poke(r->pid, room, &a, sizeof(a));
 	if (err) {
 		remote__home(r);
 		return err;
 	}
-	err = remote__call(r, t->function, room, is_over, t);
-	if (err == -ESRCH)
-		return err;
-	if (err != -EALREADY && read_back(t, r) == -ESRCH)
-		return -ESRCH;
-	/* The stub is unmapped once the library has taken over, and its file is in use. */
-	if (a->stage >= ATTACH_CALLED)
-		placing__give(&t->placing);
-	if (err && err != -EALREADY) {
-		if (is_over(t)) {
-			remote__leave(r, 0);
-			return call_result(t);
-		}
-		/* It is inside: whatever it holds there, it has to finish first. */
-		placing__give(&t->placing);
-		remote__leave(r, room + offsetof(struct channel_attach, cancelled));
-		return -ETIMEDOUT;
+	err = remote__call(r, t->function, room);
+	if (err) {
+		remote__leave(r);
+		return err == -ESRCH ? err : -ETIMEDOUT;
 	}
-	if (!err && t->placing.page)
-		placing__undo(&t->placing, r);
+	err = read_back(t, room);
 	remote__home(r);
-	return call_result(t);
+	return err ? err : attach_result(t);
+}
+
+static void describe_stub(const struct tracer *t, struct channel_stub *s)
+{
+	const struct libc *l = &t->libc;
+
+	*s = (struct channel_stub){
+		.attach = { .size = sizeof(s->attach), .status = -EINPROGRESS },
+		.created = -EINPROGRESS,
+		.pages = t->placing.pages,
+		.pages_size = PLACING_SIZE,
+		.attr_init = l->attr_init,
+		.attr_setdetachstate = l->attr_setdetachstate,
+		.attr_setstacksize = l->attr_setstacksize,
+		.pthread_create = l->pthread_create,
+		.errno_location = l->errno_location,
+		.munmap = l->munmap,
+		.dlopen = l->dlopen,
+		.dlsym = l->dlsym,
+		.dlerror = l->dlerror,
+	};
+	placing__path(&t->placing, s->path, sizeof(s->path));
+}
+
+static void tell_stub(const struct tracer *t, size_t word)
+{
+	const uint32_t one = 1;
+
+	space__poke(t->space.pid, t->stub + word, &one, sizeof(one));
+}
+
+/*
+ * The stub starts the thread that loads the library. The borrowed one doesn't load it itself: whoever
+ * holds the dynamic loader's lock, in a constructor for instance, may be waiting for just this thread.
+ */
+static int call_stub(struct remote *r, void *ctx)
+{
+	const size_t created_at = offsetof(struct channel_stub, created);
+	struct tracer *t = ctx;
+	struct channel_stub s;
+	int err;
+
+	t->stub = placing__argument(&t->placing);
+	describe_stub(t, &s);
+	err = placing__is_there(&t->placing, r->pid, r->tid) ?
+	      space__poke(r->pid, t->stub, &s, sizeof(s)) :
+	      -EBADF;	/* the program has closed it */
+	if (err) {
+		remote__home(r);
+		return err;
+	}
+	err = remote__call(r, t->placing.pages, t->stub);
+	if (!err)
+		err = space__peek(r->pid, t->stub + created_at, &s.created, sizeof(s.created));
+	if (err) {
+		/* It may be in there, and its thread as well: all stays where it is. */
+		tell_stub(t, offsetof(struct channel_stub, attach.cancelled));
+		placing__give_pages(&t->placing);
+		placing__give_file(&t->placing);
+		remote__leave(r);
+		return err == -ESRCH ? err : -ETIMEDOUT;
+	}
+	if (s.created) {
+		snprintf(t->now.why, sizeof(t->now.why), "it can start no thread: %s",
+			 strerror(-s.created));
+		placing__undo(&t->placing, r);
+	}
+	remote__home(r);
+	return s.created ? -EREMOTEIO : 0;
+}
+
+static bool is_over(const struct channel_attach *a)
+{
+	return a->stage == ATTACH_DONE || (a->stage < ATTACH_CALLED && a->status != -EINPROGRESS);
+}
+
+/* What becomes of the stub's thread, which has to wait while others load libraries. */
+static int wait_loaded(struct tracer *t)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	const uint64_t deadline = clock__now_ns() + LOAD_NS;
+	int err = read_back(t, t->stub);
+
+	while (!err && !is_over(&t->now.attach)) {
+		if (__atomic_load_n(&t->cancelled, __ATOMIC_ACQUIRE))
+			err = -ECANCELED;
+		else if (clock__now_ns() > deadline)
+			err = -ETIMEDOUT;
+		else
+			nanosleep(&pause, NULL);
+		if (!err)
+			err = read_back(t, t->stub);
+	}
+	/* The words of one reading need not be of one moment. */
+	if (!err)
+		err = read_back(t, t->stub);
+	else
+		tell_stub(t, offsetof(struct channel_stub, attach.cancelled));
+	FAULT_POINT("trace-loaded");
+	tell_stub(t, offsetof(struct channel_stub, released));
+	placing__give_pages(&t->placing);
+	if (err || t->now.attach.stage >= ATTACH_CALLED)
+		placing__give_file(&t->placing);
+	return err ? err : attach_result(t);
 }
 
 /* --- the whole ------------------------------------------------------------------------------ */
@@ -312,7 +383,6 @@ static int attach(struct tracer *t)
 	if (!err && !t->now.present) {
 		err = borrow__run(&t->borrow, clock__now_ns() + SEARCH_NS, place, t);
 		t->now.file = t->placing.file;
-		t->function = t->placing.page;
 	}
 	if (err)
 		return err;
@@ -320,7 +390,11 @@ static int attach(struct tracer *t)
 	FAULT_POINT("trace-placed");
 	err = wait_for_caller(t);
 	if (!err)
-		err = borrow__run(&t->borrow, clock__now_ns() + SEARCH_NS, call, t);
+		err = borrow__run(&t->borrow, clock__now_ns() + SEARCH_NS,
+				  t->now.present ? call_library : call_stub, t);
+	FAULT_POINT("trace-started");
+	if (!err && !t->now.present)
+		err = wait_loaded(t);
 	FAULT_POINT("trace-attached");
 	return err;
 }
@@ -330,7 +404,7 @@ static void clean_up(struct tracer *t)
 {
 	const bool go_on = false;
 
-	if (t->placing.fd < 0 && !t->placing.page)
+	if (t->placing.fd < 0 && !t->placing.pages)
 		return;
 	t->borrow.cancelled = &go_on;
 	borrow__run(&t->borrow, clock__now_ns() + UNDO_NS, take_back, t);
@@ -349,7 +423,8 @@ static void explain(struct tracer *t, int err)
 							   -a->status : EPROTO));
 		break;
 	case -ETIMEDOUT:
-		snprintf(why, size, "loading the library does not end; its thread goes on by itself");
+		snprintf(why, size, "it does not come to load the library: others load theirs, or it "
+			 "has no processor");
 		break;
 	case -EBADF:
 		snprintf(why, size, "it has closed the descriptor of the library");

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,21 @@
 #include "loader/tracer/space.h"
 
 #define MAX_CODE (64u << 20)	/* of a C library */
+
+#define FUNCTION(name, member) { name, offsetof(struct libc, member) }
+static const struct {
+	const char *name;
+	size_t member;
+} functions[] = {
+	FUNCTION("getpid", getpid), FUNCTION("pthread_attr_init", attr_init),
+	FUNCTION("pthread_attr_setdetachstate", attr_setdetachstate),
+	FUNCTION("pthread_attr_setstacksize", attr_setstacksize),
+	FUNCTION("pthread_create", pthread_create), FUNCTION("__errno_location", errno_location),
+	FUNCTION("munmap", munmap), FUNCTION("dlopen", dlopen), FUNCTION("dlsym", dlsym),
+	FUNCTION("dlerror", dlerror),
+};
+
+#define NR_FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
 
 static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 static const uint8_t getpid_code[] = { 0xb8, 0x27, 0, 0, 0, 0x0f, 0x05, 0xc3 };
@@ -72,40 +88,39 @@ static int refuse(char *why, size_t size, const char *text)
 	return -ENOTSUP;
 }
 
-/* Link-time addresses, or 0. */
-static void find_symbols(struct libc *l, const struct exports *e)
+/* 0, or -ENOTSUP and why. */
+static int find_functions(struct libc *l, const struct space *s, const struct exports *e, char *why,
+			  size_t size)
 {
-	const struct {
-		const char *name;
-		uint64_t *address;
-	} wanted[] = {
-		{ "getpid", &l->getpid }, { "dlopen", &l->dlopen }, { "dlsym", &l->dlsym },
-		{ "dlerror", &l->dlerror }, { "__errno_location", &l->errno_location },
-	};
+	uint64_t address;
 
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-		if (!exports__find(e, wanted[i].name, wanted[i].address))
-			*wanted[i].address += l->bias;
+	/* Before, it was in a library of its own. */
+	if (exports__find(e, "dlopen", &address))
+		return refuse(why, size, "its C library is glibc older than 2.34");
+	for (size_t i = 0; i < NR_FUNCTIONS; i++) {
+		if (exports__find(e, functions[i].name, &address))
+			return refuse(why, size, "its C library lacks a function that is needed");
+		address += l->bias;
+		if (!is_unchanged(l, s, e, address))
+			return refuse(why, size, "its C library's code was changed in memory");
+		memcpy((char *)l + functions[i].member, &address, sizeof(address));
+	}
+	return 0;
 }
 
 static int take(struct libc *l, const struct space *s, const struct mapping *m,
 		const struct exports *e, char *why, size_t size)
 {
 	uint64_t address;
+	int err;
 
 	if (!elf_image__to_address(&e->image, m->offset, &address))
 		return refuse(why, size, "its C library is damaged");
 	l->file = m->file;
 	l->bias = m->start - address;
-	find_symbols(l, e);
-	if (!l->dlopen || !l->dlsym || !l->dlerror)
-		return refuse(why, size, "its C library is glibc older than 2.34");
-	if (!l->getpid || !l->errno_location)
-		return refuse(why, size, "its C library lacks a function that is needed");
-	if (!is_unchanged(l, s, e, l->dlopen) || !is_unchanged(l, s, e, l->dlsym) ||
-	    !is_unchanged(l, s, e, l->dlerror) || !is_unchanged(l, s, e, l->errno_location) ||
-	    !is_unchanged(l, s, e, l->getpid))
-		return refuse(why, size, "its C library's code was changed in memory");
+	err = find_functions(l, s, e, why, size);
+	if (err)
+		return err;
 	if (code_is(s, l->getpid, endbr64, sizeof(endbr64)))
 		l->getpid += sizeof(endbr64);
 	l->syscall = l->getpid + 5;

@@ -18,10 +18,10 @@ struct libc {
 	uint64_t getpid;	/* mov $39, %eax; syscall; ret */
 	uint64_t syscall;	/* the last two of these */
 	uint64_t restore_rt;	/* mov $15, %rax; syscall */
-	uint64_t dlopen;
-	uint64_t dlsym;
-	uint64_t dlerror;
-	uint64_t errno_location;
+	/* What the stub calls (gpu_timing/channel.h). */
+	uint64_t attr_init, attr_setdetachstate, attr_setstacksize, pthread_create;
+	uint64_t errno_location, munmap;
+	uint64_t dlopen, dlsym, dlerror;
 };
 
 /* 0, or -ENOTSUP and `why` (one line): none that can be used; or another negative errno. */

@@ -24,7 +24,7 @@
 void placing__init(struct placing *p)
 {
 	p->fd = p->file = -1;
-	p->page = 0;
+	p->pages = 0;
 	p->lost = 0;
 }
 
@@ -35,10 +35,14 @@ void placing__free(struct placing *p)
 	p->file = -1;
 }
 
-void placing__give(struct placing *p)
+void placing__give_pages(struct placing *p)
+{
+	p->pages = 0;
+}
+
+void placing__give_file(struct placing *p)
 {
 	p->fd = -1;
-	p->page = 0;
 }
 
 /*
@@ -139,23 +143,35 @@ static int fill(struct placing *p, const struct remote *r)
 	       -errno : 0;
 }
 
-static int map_stub(struct placing *p, struct remote *r)
+/* The address, or a negative errno. */
+static int64_t map(struct placing *p, struct remote *r, const uint64_t args[6], const char *what)
 {
-	const uint64_t args[6] = {
-		0, PLACING_PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, (uint64_t)p->fd, p->stub,
-	};
 	int64_t at;
 
 	p->lost = remote__syscall(r, SYS_mmap, args, &at);
 	if (p->lost)
 		at = p->lost;
-	if (at < 0 && at > -4096) {
-		snprintf(p->why, p->why_size, "it can't map executable memory: %s",
-			 strerror((int)-at));
+	if (at < 0 && at > -4096)
+		snprintf(p->why, p->why_size, "it can't map %s: %s", what, strerror((int)-at));
+	return at;
+}
+
+/* Two pages of memory, and over the first of them the stub: one mapping to be unmapped. */
+static int map_stub(struct placing *p, struct remote *r)
+{
+	const uint64_t memory[6] = {
+		0, PLACING_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, ~0ull, 0,
+	};
+	int64_t at = map(p, r, memory, "memory");
+
+	if (at < 0 && at > -4096)
 		return (int)at;
-	}
-	p->page = (uint64_t)at;
-	return 0;
+	p->pages = (uint64_t)at;
+	FAULT_POINT("trace-roomed");
+	at = map(p, r, (const uint64_t[6]){ p->pages, PLACING_PAGE, PROT_READ | PROT_EXEC,
+					    MAP_PRIVATE | MAP_FIXED, (uint64_t)p->fd, p->stub },
+		 "executable memory");
+	return at < 0 && at > -4096 ? (int)at : 0;
 }
 
 int placing__make(struct placing *p, struct remote *r)
@@ -199,8 +215,8 @@ void placing__undo(struct placing *p, struct remote *r)
 	p->why = why;
 	p->why_size = sizeof(why);
 	p->lost = 0;
-	if (p->page && call(p, r, "munmap", SYS_munmap, p->page, PLACING_PAGE, 0) == 0)
-		p->page = 0;
+	if (p->pages && call(p, r, "munmap", SYS_munmap, p->pages, PLACING_SIZE, 0) == 0)
+		p->pages = 0;
 	FAULT_POINT("trace-unmapped");
 	/* Not filled yet: there is nothing to know it by, but nobody had time to re-use it either. */
 	if (!p->lost && p->fd >= 0 && (p->file < 0 || placing__is_there(p, r->pid, r->tid)))

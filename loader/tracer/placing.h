@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The library as a file that only the process's descriptors know: a memfd that a borrowed thread
- * makes, that we fill and seal, and whose page with the stub the thread maps.
+ * makes, that we fill and seal, and whose page with the stub the thread maps, with a page of memory
+ * beside it for what the stub is told (gpu_timing/channel.h).
  */
 #ifndef TRACER_PLACING_H
 #define TRACER_PLACING_H
@@ -14,6 +15,7 @@
 struct remote;
 
 #define PLACING_PAGE 4096u
+#define PLACING_SIZE (2 * PLACING_PAGE)
 
 struct placing {
 	const void *image;	/* borrowed */
@@ -21,7 +23,7 @@ struct placing {
 	uint64_t stub;		/* offset of its page in the file */
 	/* What there is in the process. */
 	int fd;			/* its number there; -1: none */
-	uint64_t page;		/* address; 0: not mapped */
+	uint64_t pages;		/* address of both, the stub's first; 0: not mapped */
 	int file;		/* ours; -1: none */
 	int lost;		/* negative errno: the thread that did it is no longer at hand */
 	char *why;		/* what failed, one line */
@@ -38,8 +40,16 @@ bool placing__is_there(const struct placing *p, pid_t pid, pid_t tid);
 /* Takes all of it away again, as far as it is still there. */
 void placing__undo(struct placing *p, struct remote *r);
 
-/* It is in use there now: nothing is to be taken away any more. Our descriptor stays. */
-void placing__give(struct placing *p);
+/* The pages are the stub's thread's now, which unmaps them: nothing of ours any more. */
+void placing__give_pages(struct placing *p);
+/* The file is in use, or may be: the same of the descriptor there. Ours stays. */
+void placing__give_file(struct placing *p);
+
+/* Where the stub's argument is to be: one page. */
+static inline uint64_t placing__argument(const struct placing *p)
+{
+	return p->pages + PLACING_PAGE;
+}
 
 /* "/proc/thread-self/fd/N": the thread's own table, also where the process's first one is gone. */
 void placing__path(const struct placing *p, char *path, size_t size);

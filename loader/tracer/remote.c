@@ -323,7 +323,7 @@ int remote__prepare(struct remote *r)
 	struct frame_input in = {
 		.xstate = r->xstate,
 		.restore_rt = r->libc->restore_rt,
-		.syscall = r->libc->syscall,
+		.getpid = r->libc->getpid,
 	};
 	int err;
 
@@ -332,17 +332,14 @@ int remote__prepare(struct remote *r)
 	if (r->timed && !r->call.nr)
 		return -EAGAIN;
 	frame__home(&r->regs, &in.regs);
-	if (r->timed) {
+	if (r->timed)
 		in.regs.rax = r->call.nr;
-		in.getpid = r->libc->getpid;
-	}
 	if (ptrace(PTRACE_GETREGSET, r->tid, (void *)NT_X86_XSTATE, &iov) ||
 	    ptrace(PTRACE_GETSIGMASK, r->tid, (void *)KERNEL_SIGSET, &r->mask))
 		return errno == ESRCH ? gone(r) : -EOPNOTSUPP;
 	r->xstate_len = iov.iov_len;
 	in.xstate_len = iov.iov_len;
 	in.mask = r->mask;
-	in.busy_mask = r->mask | ~NOT_BLOCKED;
 	err = frame__build(&r->frame, &in);
 	if (err)
 		return err;
@@ -422,60 +419,11 @@ int remote__syscall(struct remote *r, long nr, const uint64_t args[6], int64_t *
 	return err;
 }
 
-/* Whether it sleeps where a borrowed call ends (frame.h). */
-static bool has_returned(const struct remote *r)
-{
-	unsigned long long sp = 0;
-	char path[64], line[256];
-	ssize_t n;
-	int fd, nr;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)r->pid, (int)r->tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read(fd, line, sizeof(line) - 1);
-	close(fd);
-	if (n <= 0)
-		return false;
-	line[n] = '\0';
-	return sscanf(line, "%d %*x %*x %*x %*x %*x %*x %llx", &nr, &sp) == 2 &&
-	       nr == SYS_nanosleep && sp == r->frame.syscall_sp;
-}
-
 /*
- * Waits until the call is over. It makes some dozens of system calls; the thread is not stopped at
- * each of them, which on a busy machine would take many times longer than they do. One that has
- * gone home may sleep where a stop would be noticed: it is not stopped any more.
+ * It is stopped at each system call of the function: where that is one that starts a thread they are
+ * half a dozen.
  */
-static int wait_returned(struct remote *r, bool (*over)(void *ctx), void *ctx)
-{
-	uint64_t begin = clock__now_ns(), now = begin, over_at = 0;
-	enum stop_kind kind;
-	int err;
-
-	while (!has_returned(r)) {
-		err = wait_stop(r, 0, &kind);
-		if (!err)
-			err = kind == STOP_GROUP ? -EAGAIN : resume(r, PTRACE_CONT);
-		else if (err == -ETIMEDOUT && now - begin < REMOTE_STEP_NS)
-			err = 0;
-		if (err)
-			return err;
-		if (over_at && now - over_at > 2 * FRAME_WAIT_NS) {
-			r->held = false;
-			return -EALREADY;
-		}
-		if (!over_at && over(ctx))
-			over_at = now;
-		nap(now - begin);
-		now = clock__now_ns();
-	}
-	return trap(r, &kind);
-}
-
-int remote__call(struct remote *r, uint64_t function, uint64_t arg, bool (*over)(void *ctx),
-		 void *ctx)
+int remote__call(struct remote *r, uint64_t function, uint64_t arg)
 {
 	uint64_t deadline = clock__now_ns() + REMOTE_STEP_NS;
 	struct user_regs_struct regs = r->regs;
@@ -489,12 +437,8 @@ int remote__call(struct remote *r, uint64_t function, uint64_t arg, bool (*over)
 	regs.rbp = 0;
 	err = begin(r, &regs);
 	FAULT_POINT("trace-called");
-	if (!err && r->timed)
+	if (!err)
 		err = run_to_syscall(r, deadline, PTRACE_SYSCALL_INFO_ENTRY, &unused);
-	else if (!err)
-		err = resume(r, PTRACE_CONT);
-	if (!err && !r->timed)
-		err = wait_returned(r, over, ctx);
 	FAULT_POINT("trace-call-returned");
 	return err;
 }
@@ -529,10 +473,8 @@ void remote__home(struct remote *r)
 	let_go(r);
 }
 
-void remote__leave(struct remote *r, uint64_t cancelled)
+void remote__leave(struct remote *r)
 {
-	const uint32_t one = 1;
-	struct user_regs_struct regs;
 	enum stop_kind kind;
 
 	if (!r->held)
@@ -541,8 +483,6 @@ void remote__leave(struct remote *r, uint64_t cancelled)
 		r->held = false;
 		return;
 	}
-	if (cancelled && !ptrace(PTRACE_GETREGS, r->tid, NULL, &regs) && regs.rsp < r->frame.room)
-		space__poke(r->pid, cancelled, &one, sizeof(one));
 	FAULT_POINT("trace-left");
 	let_go(r);
 }

@@ -81,21 +81,12 @@ static inline uint64_t remote__room(const struct remote *r)
  * on its way home: -ETIMEDOUT, -EAGAIN (stopped by a signal), or gone: -ESRCH.
  */
 int remote__syscall(struct remote *r, long nr, const uint64_t args[6], int64_t *result);
-/*
- * Makes it call a function with one argument, whose result doesn't matter. `over` tells by the
- * process's memory whether all is done that the call is for, however it went. As remote__syscall; also
- * -EALREADY: it is over, and the thread, not seen in time, went home by itself: the end of this
- * thread lets go of it.
- */
-int remote__call(struct remote *r, uint64_t function, uint64_t arg, bool (*over)(void *ctx),
-		 void *ctx);
+/* Makes it call a function with one argument, whose result doesn't matter. As remote__syscall. */
+int remote__call(struct remote *r, uint64_t function, uint64_t arg);
 
 /* Brings it home and lets it go; does nothing if it isn't held. */
 void remote__home(struct remote *r);
-/*
- * Lets it go where it is, after a time-out: it goes home when it can. If it is still in the call,
- * `cancelled` (an address in its room; 0: none) is set to 1 first.
- */
-void remote__leave(struct remote *r, uint64_t cancelled);
+/* Lets it go where it is, after a time-out: it goes home when it can. */
+void remote__leave(struct remote *r);
 
 #endif

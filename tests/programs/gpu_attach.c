@@ -11,10 +11,11 @@
  *				events, memory: the same for the same number of launches
  *	attach			dlopen, and gpucollect_attach is called
  *	stub HOW OFFSET		by the stub at that place of the file; HOW: ok, nofile, nosymbol, cancelled,
- *				late (cancelled while dlopen runs), wrong (another version's size)
+ *				late (cancelled while dlopen runs), wrong (another version's size),
+ *				nothread (none can be started), large (none with a small stack)
  *				both: "attached STATUS STAGE SESSIONS ERRNO PAGE ERROR", ERRNO 1: it was
- *				kept; PAGE 1: the stub's page is still there; a new session has said hello
- *				where STATUS is 0
+ *				kept; PAGE 1: the stub's page stays; a new session has said hello where
+ *				STATUS is 0
  *	hold N | release	one more thread queues N launches behind a wait: "held"; "made N"
  *	renew			all streams, modules and the context are made anew: "renewed"
  *	contexts N		so many further contexts, two launches in each: "made N"

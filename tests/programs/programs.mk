@@ -31,11 +31,11 @@ $(TRACE_C): $(B)/programs/%: tests/programs/%.c
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 $(CPU_CFLAGS) -rdynamic -MMD -MP -MF $@.d -o $@ $< -lpthread -lutil
-$(B)/programs/libtrace.so: tests/programs/trace_lib.c
+$(B)/programs/libtrace.so: tests/programs/trace_lib.c $(B)/obj/gpu_timing/library/attach_stub.o
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 $(CPU_CFLAGS) -fPIC -shared -fvisibility=hidden -Wl,-z,nodelete -MMD -MP \
-		-MF $@.d -o $@ $< -lpthread
+		-MF $@.d -o $@ $^ -lpthread
 $(B)/programs/libtrace_wait.so: tests/programs/trace_wait_lib.c
 	$(call say,CC,$@)
 	@mkdir -p $(@D)

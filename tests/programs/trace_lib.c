@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Stands in for the timing library where tests borrow threads: the same way in (gpu_timing/channel.h),
- * nothing behind it. What it is told to be by the program that it gets into, by a symbol:
+ * Stands in for the timing library where tests borrow threads: the same way in (gpu_timing/channel.h)
+ * by the same stub, nothing behind it. What it is told to be by the program that it gets into, by a symbol:
  *
  *	int trace_lib_mode	0 (or no such symbol) starts a thread that ends at once
  *				1 refuses with -EPERM
@@ -13,11 +13,7 @@
 #include <errno.h>
 #include <linux/types.h>
 #include <pthread.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -61,8 +57,6 @@ int gpucollect_attach(struct channel_attach *a)
 	const struct timespec tick = { .tv_nsec = 1000000 };
 	int mode = &trace_lib_mode ? trace_lib_mode : 0, kept = errno;
 
-	if (a->stub)
-		munmap((void *)(uintptr_t)a->stub, a->stub_size);
 	__atomic_store_n(&a->stage, ATTACH_CALLED, __ATOMIC_RELEASE);
 	for (int i = 0; i < 1500 && mode == 2; i++)
 		nanosleep(&tick, NULL);
@@ -82,66 +76,3 @@ int gpucollect_attach(struct channel_attach *a)
 	__atomic_store_n(&a->stage, ATTACH_DONE, __ATOMIC_RELEASE);
 	return 0;
 }
-
-/* gpucollect_stub: as the timing library's, written for these tests. */
-__asm__(
-	"	.section .text.stub, \"ax\", @progbits\n"
-	"	.balign 4096\n"
-	"	.globl gpucollect_stub\n"
-	"	.hidden gpucollect_stub\n"
-	"	.type gpucollect_stub, @function\n"
-	"gpucollect_stub:\n"
-	"	push %rbx\n"
-	"	push %rbp\n"
-	"	push %r12\n"
-	"	mov %rdi, %rbx\n"
-	"	movl $1, 100(%rbx)\n"
-	"	call *24(%rbx)\n"
-	"	mov (%rax), %ebp\n"
-	"	lea 56(%rbx), %rdi\n"
-	"	mov $0x1002, %esi\n"
-	"	call *8(%rbx)\n"
-	"	test %rax, %rax\n"
-	"	jz 1f\n"
-	"	movl $2, 100(%rbx)\n"
-	"	mov %rax, %rdi\n"
-	"	lea 9f(%rip), %rsi\n"
-	"	call *16(%rbx)\n"
-	"	movl $3, 100(%rbx)\n"
-	"	mov %rax, %r12\n"
-	"	call *24(%rbx)\n"
-	"	mov %ebp, (%rax)\n"
-	"	mov %r12, %rax\n"
-	"	mov %rbx, %rdi\n"
-	"	pop %r12\n"
-	"	pop %rbp\n"
-	"	pop %rbx\n"
-	"	jmp *%rax\n"
-	"1:	movl $-79, 96(%rbx)\n"		/* -ELIBACC */
-	"	call *32(%rbx)\n"
-	"	lea 104(%rbx), %rdi\n"
-	"	mov $127, %ecx\n"
-	"2:	movzbl (%rax), %edx\n"
-	"	mov %dl, (%rdi)\n"
-	"	inc %rax\n"
-	"	inc %rdi\n"
-	"	test %dl, %dl\n"
-	"	jz 3f\n"
-	"	dec %ecx\n"
-	"	jnz 2b\n"
-	"	movb $0, (%rdi)\n"
-	"3:	call *24(%rbx)\n"
-	"	mov %ebp, (%rax)\n"
-	"	pop %r12\n"
-	"	pop %rbp\n"
-	"	pop %rbx\n"
-	"	xor %eax, %eax\n"
-	"	ret\n"
-	"9:	.asciz \"gpucollect_attach\"\n"
-	"	.size gpucollect_stub, . - gpucollect_stub\n"
-	"	.balign 4096\n"
-	"	.text\n");
-_Static_assert(offsetof(struct channel_attach, path) == 56, "the stub's");
-_Static_assert(offsetof(struct channel_attach, status) == 96, "the stub's");
-_Static_assert(offsetof(struct channel_attach, stage) == 100, "the stub's");
-_Static_assert(offsetof(struct channel_attach, error) == 104, "the stub's");

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/types.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -47,6 +48,26 @@ static void *dlopen_and_cancel(const char *path, int flags)
 	return p;
 }
 
+static int no_thread(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg)
+{
+	(void)thread, (void)attr, (void)start, (void)arg;
+	errno = ENOMEM;
+	return EAGAIN;
+}
+
+static int large_thread(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
+			void *arg)
+{
+	size_t size = 0;
+	int state = -1;
+
+	pthread_attr_getstacksize(attr, &size);
+	pthread_attr_getdetachstate(attr, &state);
+	if (state != PTHREAD_CREATE_DETACHED)
+		exit(9);
+	return size < 1 << 20 ? EINVAL : pthread_create(thread, attr, start, arg);
+}
+
 static const struct channel_identity *identity(void)
 {
 	return handle ? dlsym(handle, "gpucollect_identity") : NULL;
@@ -74,10 +95,6 @@ static void prepare(struct channel_attach *args)
 	memset(args, 0, sizeof(*args));
 	args->size = sizeof(*args);
 	args->status = -EINPROGRESS;
-	args->dlopen = (uint64_t)dlopen;
-	args->dlsym = (uint64_t)dlsym;
-	args->dlerror = (uint64_t)dlerror;
-	args->errno_location = (uint64_t)__errno_location;
 }
 
 static void attach_directly(void)
@@ -104,47 +121,110 @@ static void attach_directly(void)
 	answer(&args, before, kept, false);
 }
 
+static void *stub_pages(int fd, off_t offset)
+{
+	char *at = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED || mmap(at, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd,
+				     offset) == MAP_FAILED)
+		exit(8);
+	return at;
+}
+
+static void prepare_stub(struct channel_stub *stub, const char *how, int fd)
+{
+	*stub = (struct channel_stub){
+		.created = -EINPROGRESS,
+		.pages = (uint64_t)stub - 4096,
+		.pages_size = 8192,
+		.attr_init = (uint64_t)pthread_attr_init,
+		.attr_setdetachstate = (uint64_t)pthread_attr_setdetachstate,
+		.attr_setstacksize = (uint64_t)pthread_attr_setstacksize,
+		.pthread_create = (uint64_t)pthread_create,
+		.errno_location = (uint64_t)__errno_location,
+		.munmap = (uint64_t)munmap,
+		.dlopen = (uint64_t)dlopen,
+		.dlsym = (uint64_t)dlsym,
+		.dlerror = (uint64_t)dlerror,
+	};
+	prepare(&stub->attach);
+	snprintf(stub->path, sizeof(stub->path), "/proc/self/fd/%d", fd);
+	if (!strcmp(how, "nofile"))
+		snprintf(stub->path, sizeof(stub->path), "/proc/self/fd/%d", 9999);
+	else if (!strcmp(how, "nosymbol"))
+		snprintf(stub->path, sizeof(stub->path), "libm.so.6");
+	else if (!strcmp(how, "cancelled"))
+		stub->attach.cancelled = 1;
+	else if (!strcmp(how, "late"))
+		stub->dlopen = (uint64_t)dlopen_and_cancel;
+	else if (!strcmp(how, "wrong"))
+		stub->attach.size--;
+	else if (!strcmp(how, "nothread"))
+		stub->pthread_create = (uint64_t)no_thread;
+	else if (!strcmp(how, "large"))
+		stub->pthread_create = (uint64_t)large_thread;
+}
+
+/* Until the thread is over with it, or, where it never says so, a while. */
+static void wait_for_stub(const struct channel_attach *a)
+{
+	for (int i = 0; i < 2000; i++) {
+		uint32_t stage = __atomic_load_n(&a->stage, __ATOMIC_ACQUIRE);
+
+		if (stage == ATTACH_DONE || (stage < ATTACH_CALLED &&
+		    __atomic_load_n(&a->status, __ATOMIC_ACQUIRE) != -EINPROGRESS))
+			return;
+		usleep(1000);
+	}
+}
+
+static bool is_mapped(void *page)
+{
+	unsigned char resident;
+
+	return !mincore(page, 4096, &resident);
+}
+
 static void attach_by_stub(const char *how, unsigned long offset)
 {
 	static int fd = -1;
-	struct channel_attach args;
-	int (*stub)(struct channel_attach *);
-	unsigned char resident;
-	unsigned int before;
-	bool kept, page;
-	void *at;
+	int (*call)(struct channel_stub *);
+	struct channel_attach came_back;
+	struct channel_stub *stub;
+	unsigned int before = sessions();
+	char path[sizeof(stub->path)];
+	void *pages;
+	int created;
+	bool kept;
 
 	if (fd < 0)
 		fd = library_copy();
-	at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, (off_t)offset);
-	if (at == MAP_FAILED)
-		exit(8);
-	prepare(&args);
-	args.stub = (uint64_t)at;
-	args.stub_size = 4096;
-	snprintf(args.path, sizeof(args.path), "/proc/self/fd/%d", fd);
-	if (!strcmp(how, "nofile"))
-		snprintf(args.path, sizeof(args.path), "/proc/self/fd/%d", 9999);
-	else if (!strcmp(how, "nosymbol"))
-		snprintf(args.path, sizeof(args.path), "libm.so.6");
-	else if (!strcmp(how, "cancelled"))
-		args.cancelled = 1;
-	else if (!strcmp(how, "late"))
-		args.dlopen = (uint64_t)dlopen_and_cancel;
-	else if (!strcmp(how, "wrong"))
-		args.size--;
-	under_way = &args;
-	before = sessions();
-	memcpy(&stub, &at, sizeof(stub));
+	pages = stub_pages(fd, (off_t)offset);
+	stub = (void *)((char *)pages + 4096);
+	prepare_stub(stub, how, fd);
+	under_way = &stub->attach;
+	memcpy(&call, &pages, sizeof(call));
 	errno = 77;
-	stub(&args);
+	call(stub);
 	kept = errno == 77;
-	page = !mincore(at, 4096, &resident);
-	if (page)
-		munmap(at, 4096);
-	if (!handle && args.stage >= ATTACH_FOUND)
-		handle = dlopen(args.path, RTLD_NOW | RTLD_NOLOAD);
-	answer(&args, before, kept, page);
+	if (!stub->created)
+		wait_for_stub(&stub->attach);
+	usleep(5000);
+	came_back = stub->attach;
+	created = stub->created;
+	if (created)
+		came_back.status = created;
+	if (!is_mapped(pages))
+		exit(9);
+	memcpy(path, stub->path, sizeof(path));
+	__atomic_store_n(&stub->released, 1, __ATOMIC_RELEASE);
+	for (int i = 0; !created && is_mapped(pages) && i < 10000; i++)
+		usleep(1000);
+	if (!handle && came_back.stage >= ATTACH_FOUND)
+		handle = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+	answer(&came_back, before, kept, is_mapped(pages));
+	if (is_mapped(pages))
+		munmap(pages, 8192);
 }
 
 #endif

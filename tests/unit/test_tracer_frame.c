@@ -10,7 +10,6 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "loader/tracer/frame.h"
 #include "tests/unit/unit.h"
@@ -151,7 +150,7 @@ static struct frame_input make_input(uint8_t *stack)
 {
 	struct frame_input in = {
 		.xstate = xstate, .xstate_len = whole_size(),
-		.restore_rt = 0x1111, .syscall = 0x2222,
+		.restore_rt = 0x1111, .getpid = 0x4444,
 	};
 	uint64_t *regs = (uint64_t *)&in.regs;
 
@@ -269,7 +268,7 @@ END_TEST
 START_TEST(layout)
 {
 	static struct frame f;
-	struct frame_input in = { .restore_rt = 0x1111, .syscall = 0x2222, .busy_mask = 0x3333 };
+	struct frame_input in = { .restore_rt = 0x1111, .getpid = 0x4444 };
 	uint64_t word;
 
 	if (!has_xsave())
@@ -284,82 +283,19 @@ START_TEST(layout)
 		ck_assert_uint_le(f.at + f.len, sp - 128);
 		/* As at the entry of a function (psABI 3.2.2). */
 		ck_assert_uint_eq((f.call_sp + 8) % 16, 0);
-		ck_assert_uint_ge(f.syscall_sp, f.call_sp + 8 + 304);
+		ck_assert_uint_eq(f.call_sp + 8, f.syscall_sp);
 		ck_assert_uint_eq(f.syscall_sp + 8, f.ucontext);
 		ck_assert_uint_ge(f.room, f.ucontext + 304);
 		ck_assert_uint_eq(f.room % 64, 0);
+		/* By way of getpid, which makes the kernel forget no system call's time limit. */
 		memcpy(&word, f.bytes + (f.call_sp - f.at), sizeof(word));
-		ck_assert_uint_eq(word, 0x1111);
+		ck_assert_uint_eq(word, 0x4444);
 		memcpy(&word, f.bytes + (f.syscall_sp - f.at), sizeof(word));
 		ck_assert_uint_eq(word, 0x1111);
 		/* fpstate, at 224 of the frame's ucontext: 64-aligned for XRSTOR, above the room. */
 		memcpy(&word, f.bytes + (f.ucontext - f.at) + 224, sizeof(word));
 		ck_assert_uint_eq(word % 64, 0);
 		ck_assert_uint_ge(word, f.room + FRAME_ROOM);
-	}
-}
-END_TEST
-
-/* From where a borrowed call returns to: a sleep, then home. */
-START_TEST(waits_before_it_comes_home)
-{
-	static struct frame f;
-	uint8_t *stack = make_stack();
-	struct timespec before, after;
-	struct frame_input in;
-	uint8_t code[] = { 0x0f, 0x05, 0xc3 };	/* syscall; ret */
-	uint8_t restore_rt[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
-	uint8_t *text = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
-			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int64_t ns;
-
-	if (!has_xsave())
-		return;
-	ck_assert_ptr_ne(text, MAP_FAILED);
-	memcpy(text, code, sizeof(code));
-	memcpy(text + 16, restore_rt, sizeof(restore_rt));
-	fill_xstate();
-	in = make_input(stack);
-	in.syscall = (uint64_t)(uintptr_t)text;
-	in.restore_rt = (uint64_t)(uintptr_t)text + 16;
-	ck_assert_int_eq(frame__build(&f, &in), 0);
-	memcpy((void *)(uintptr_t)f.at, f.bytes, f.len);
-	clock_gettime(CLOCK_MONOTONIC, &before);
-	frame_leave(f.call_sp + 8);
-	clock_gettime(CLOCK_MONOTONIC, &after);
-	ns = (after.tv_sec - before.tv_sec) * 1000000000ll + after.tv_nsec - before.tv_nsec;
-	ck_assert_int_ge(ns, FRAME_WAIT_NS);
-	ck_assert_uint_eq(frame_found.gpr[0], in.regs.rax);
-	ck_assert_uint_eq(frame_found.gpr[5], in.regs.rdi);
-	ck_assert_uint_eq(frame_found.gpr[7], in.regs.rsp);
-	check_xstate();
-}
-END_TEST
-
-/* By way of getpid instead: nothing there makes the kernel forget a system call's time limit. */
-START_TEST(comes_home_by_way_of_a_call)
-{
-	static struct frame f;
-	struct frame_input in = { .restore_rt = 0x1111, .syscall = 0x2222, .getpid = 0x4444 };
-	uint64_t word;
-
-	if (!has_xsave())
-		return;
-	fill_xstate();
-	in.xstate = xstate;
-	in.xstate_len = whole_size();
-	for (uint64_t sp = 0x7fff00000000; sp < 0x7fff00000080; sp++) {
-		in.regs.rsp = sp;
-		ck_assert_int_eq(frame__build(&f, &in), 0);
-		ck_assert_uint_le(f.at + f.len, sp - 128);
-		ck_assert_uint_eq((f.call_sp + 8) % 16, 0);
-		ck_assert_uint_eq(f.call_sp + 8, f.syscall_sp);
-		ck_assert_uint_eq(f.syscall_sp + 8, f.ucontext);
-		ck_assert_uint_ge(f.room, f.ucontext + 304);
-		memcpy(&word, f.bytes + (f.call_sp - f.at), sizeof(word));
-		ck_assert_uint_eq(word, 0x4444);
-		memcpy(&word, f.bytes + (f.syscall_sp - f.at), sizeof(word));
-		ck_assert_uint_eq(word, 0x1111);
 	}
 }
 END_TEST
@@ -422,5 +358,5 @@ START_TEST(system_calls_begin_again)
 }
 END_TEST
 
-UNIT_MAIN("tracer_frame", everything_comes_home, initial_state, layout, waits_before_it_comes_home,
-	  comes_home_by_way_of_a_call, what_is_no_state, system_calls_begin_again)
+UNIT_MAIN("tracer_frame", everything_comes_home, initial_state, layout, what_is_no_state,
+	  system_calls_begin_again)
