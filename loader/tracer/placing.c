@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "loader/base/fault.h"
@@ -121,16 +122,67 @@ static int move_away(struct placing *p, struct remote *r)
 	return p->lost;
 }
 
+/* What is at that number there: a handle that nothing can be done with, or negative errno. */
+static int look_at(pid_t pid, pid_t tid, int fd)
+{
+	char path[64];
+	int handle;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%d", (int)pid, (int)tid, fd);
+	handle = open(path, O_PATH | O_CLOEXEC);
+	return handle < 0 ? -errno : handle;
+}
+
+/* The kernel's own mount, on which memfds lie and nothing that has a name. */
+static bool is_on_memfd_mount(const struct statx *st)
+{
+	int fd = memfd_create("gpucollect", MFD_CLOEXEC);
+	struct stat own;
+	bool same;
+
+	if (fd < 0)
+		return false;
+	same = !fstat(fd, &own) && major(own.st_dev) == st->stx_dev_major &&
+	       minor(own.st_dev) == st->stx_dev_minor;
+	close(fd);
+	return same;
+}
+
+/*
+ * The memfd, to be written by us. The process may have put anything else at its number meanwhile,
+ * which we could open, with our rights, where it can't: so first it is looked at what it is, without
+ * asking whoever serves it, and then that very file is opened, and is written only if it is new.
+ */
+static int open_memfd(struct placing *p, const struct remote *r)
+{
+	int handle = look_at(r->pid, r->tid, p->fd), err = -ENOTSUP;
+	char path[64];
+	struct statx st;
+
+	if (handle < 0)
+		return handle;
+	if (statx(handle, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) || !is_on_memfd_mount(&st) ||
+	    statx(handle, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &st) || !S_ISREG(st.stx_mode) ||
+	    st.stx_nlink || st.stx_size)
+		goto out;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", handle);
+	p->file = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	err = p->file < 0 ? -errno : fcntl(p->file, F_GET_SEALS) ? -ENOTSUP : 0;
+out:
+	if (err == -ENOTSUP)
+		snprintf(p->why, p->why_size, "it has put another file in place of the library's");
+	close(handle);
+	return err;
+}
+
 static int fill(struct placing *p, const struct remote *r)
 {
 	const char *from = p->image;
-	char path[64];
 	size_t at = 0;
+	int err = open_memfd(p, r);
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%d", (int)r->pid, (int)r->tid, p->fd);
-	p->file = open(path, O_RDWR | O_CLOEXEC);
-	if (p->file < 0)
-		return -errno;
+	if (err)
+		return err;
 	while (at < p->size) {
 		ssize_t n = pwrite(p->file, from + at, p->size - at, (off_t)at);
 
@@ -199,12 +251,19 @@ int placing__make(struct placing *p, struct remote *r)
 
 bool placing__is_there(const struct placing *p, pid_t pid, pid_t tid)
 {
-	struct stat ours, theirs;
-	char path[64];
+	int handle = p->fd < 0 || p->file < 0 ? -1 : look_at(pid, tid, p->fd);
+	struct statx theirs;
+	struct stat ours;
+	bool same;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%d", (int)pid, (int)tid, p->fd);
-	return p->fd >= 0 && p->file >= 0 && !fstat(p->file, &ours) && !stat(path, &theirs) &&
-	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+	if (handle < 0)
+		return false;
+	same = !fstat(p->file, &ours) &&
+	       !statx(handle, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &theirs) &&
+	       major(ours.st_dev) == theirs.stx_dev_major &&
+	       minor(ours.st_dev) == theirs.stx_dev_minor && ours.st_ino == theirs.stx_ino;
+	close(handle);
+	return same;
 }
 
 void placing__undo(struct placing *p, struct remote *r)
