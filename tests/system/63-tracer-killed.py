@@ -155,7 +155,8 @@ def target_killed(point):
     p, said, reached = life(point, lambda q: q.kill())
     check(p.wait() == -signal.SIGKILL, f"{point}, killed: status {p.returncode}")
     # What it was for may have been done by then.
-    late = point in ("trace-attached", "trace-call-returned", "trace-half-home", "trace-home")
+    late = point in ("trace-started", "trace-loaded", "trace-attached", "trace-call-returned",
+                     "trace-half-home", "trace-home")
     if reached:
         check(said and (said.err == -3 or (late and said.err == 0)), f"{point}, killed: {said}")
 
