@@ -12,12 +12,15 @@
 
 #include "loader/base/clock.h"
 #include "loader/base/fault.h"
+#include "loader/base/table.h"
 #include "loader/tracer/libc.h"
 #include "loader/tracer/refusal.h"
 #include "loader/tracer/space.h"
 #include "loader/tracer/threads.h"
 
-#define PAUSE_NS 3000000	/* before all threads are looked at again */
+/* Before all threads are looked at again: those that run are stopped each time. */
+#define PAUSE_NS 3000000
+#define LONG_PAUSE_NS 200000000
 
 /* Results of a try besides those that end it all. */
 enum { TRY_NEXT = 1 };
@@ -34,6 +37,7 @@ void borrow__free(struct borrow *b)
 {
 	free(b->before.stack);
 	free(b->now.stack);
+	table__free(b->refused);
 }
 
 static bool is_cancelled(const struct borrow *b)
@@ -43,20 +47,23 @@ static bool is_cancelled(const struct borrow *b)
 
 /* --- one thread ----------------------------------------------------------------------------- */
 
+static uint64_t place_of(const struct thread_choice *c)
+{
+	return hash__mix(c->sp) ^ c->pc;
+}
+
 static bool was_refused(const struct borrow *b, const struct thread_choice *c)
 {
-	for (unsigned int i = 0; i < b->nr_refused && i < BORROW_REFUSED; i++)
-		if (b->refused[i].tid == c->tid && b->refused[i].sp == c->sp &&
-		    b->refused[i].pc == c->pc)
-			return true;
-	return false;
+	uint64_t place;
+
+	return c->kind != THREAD_RUNNING && table__get(b->refused, (uint64_t)c->tid, &place) &&
+	       place == place_of(c);
 }
 
 static int note_refused(struct borrow *b, const struct thread_choice *c)
 {
-	if (c->kind != THREAD_RUNNING)
-		b->refused[b->nr_refused++ % BORROW_REFUSED] =
-			(struct borrow_refused){ c->tid, c->sp, c->pc };
+	if (c->kind != THREAD_RUNNING && table__set(b->refused, (uint64_t)c->tid, place_of(c)))
+		return -ENOMEM;
 	return TRY_NEXT;
 }
 
@@ -77,11 +84,20 @@ static bool is_same(const struct safety_look *a, const struct safety_look *b)
 	       !memcmp(a->stack, b->stack, a->len);
 }
 
-/* What the end of a stop means for the search. */
-static int stop_failed(struct borrow *b, int err)
+/* 0, or what it means for the search that the thread can't be stopped. */
+static int stop(struct borrow *b, const struct thread_choice *c)
 {
+	int err = remote__stop(&b->remote, c->tid);
+
+	b->stops++;
 	if (err == -EAGAIN)
 		snprintf(b->why, sizeof(b->why), "the process is stopped by a signal");
+	/* It is also what one gets of a thread that is ending, or traced since the look at it. */
+	if (err == -EPERM && !refusal__thread(b->space->pid, c->tid, b->why, sizeof(b->why))) {
+		snprintf(b->why, sizeof(b->why), "tracing it is forbidden: sysctl kernel.yama.ptrace_scope "
+			 "must be less than 3, and a container's seccomp profile must allow ptrace");
+		b->forbidden++;
+	}
 	return err == -ESRCH || err == -EPERM ? TRY_NEXT : err;
 }
 
@@ -91,10 +107,10 @@ static int stop_failed(struct borrow *b, int err)
  */
 static int look_first(struct borrow *b, const struct thread_choice *c)
 {
-	int err = remote__stop(&b->remote, c->tid);
+	int err = stop(b, c);
 
 	if (err)
-		return stop_failed(b, err);
+		return err;
 	err = copy_look(b, &b->before);
 	remote__release(&b->remote);
 	FAULT_POINT("trace-looked");
@@ -109,10 +125,10 @@ static int look_first(struct borrow *b, const struct thread_choice *c)
 
 static int take(struct borrow *b, const struct thread_choice *c)
 {
-	int err = remote__stop(&b->remote, c->tid);
+	int err = stop(b, c);
 
 	if (err)
-		return stop_failed(b, err);
+		return err;
 	err = copy_look(b, &b->now);
 	if (!err && !is_same(&b->before, &b->now))
 		err = safety__judge(b->safety, &b->now, b->why);
@@ -154,6 +170,7 @@ static int try_all(struct borrow *b)
 
 	if (err)
 		return err;
+	b->stops = b->forbidden = 0;
 	err = threads__list(b->space->pid, &threads, &nr);
 	if (!err)
 		err = TRY_NEXT;
@@ -166,7 +183,7 @@ static int try_all(struct borrow *b)
 	if (err == -EINPROGRESS)	/* it doesn't stop: whatever it sleeps in now is no place */
 		note_refused(b, &threads[i - 1]);
 	free(threads);
-	return err;
+	return err == TRY_NEXT && b->stops && b->stops == b->forbidden ? -EPERM : err;
 }
 
 struct worker {
@@ -177,13 +194,16 @@ struct worker {
 static void *work(void *arg)
 {
 	struct worker *w = arg;
-	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	struct timespec pause = { .tv_nsec = PAUSE_NS };
 
 	prctl(PR_SET_NAME, "gpucollect-trc");
 	prctl(PR_SET_TIMERSLACK, 1000);
 	setpriority(PRIO_PROCESS, 0, -20);	/* whoever it holds waits for it */
-	while ((w->err = try_all(w->borrow)) == TRY_NEXT && clock__now_ns() < w->borrow->deadline)
+	while ((w->err = try_all(w->borrow)) == TRY_NEXT && clock__now_ns() < w->borrow->deadline) {
 		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < LONG_PAUSE_NS / 2)
+			pause.tv_nsec *= 2;
+	}
 	return NULL;
 }
 
@@ -196,7 +216,10 @@ int borrow__run(struct borrow *b, uint64_t deadline, borrow_use use, void *ctx)
 	b->use = use;
 	b->ctx = ctx;
 	b->deadline = deadline;
-	b->nr_refused = 0;
+	table__free(b->refused);
+	b->refused = table__new();
+	if (!b->refused)
+		return -ENOMEM;
 	snprintf(b->why, sizeof(b->why), "none of its threads is in a state to be borrowed");
 	do {
 		err = pthread_create(&thread, NULL, work, &w);

@@ -13,15 +13,8 @@
 
 struct libc;
 struct space;
+struct table;
 struct thread_choice;
-
-/* Where threads sleep that must not be borrowed there: no need to stop them again. */
-struct borrow_refused {
-	pid_t tid;
-	uint64_t sp, pc;
-};
-
-#define BORROW_REFUSED 64
 
 struct borrow {
 	struct space *space;
@@ -34,8 +27,9 @@ struct borrow {
 	/* its own */
 	struct remote remote;
 	struct safety_look before, now;
-	struct borrow_refused refused[BORROW_REFUSED];
-	unsigned int nr_refused;
+	/* Where threads sleep that must not be borrowed there: they are not stopped again. */
+	struct table *refused;
+	unsigned int stops, forbidden;	/* tried in this round; that we may not make */
 	int (*use)(struct remote *r, void *ctx);
 	void *ctx;
 	uint64_t deadline;
@@ -54,8 +48,8 @@ void borrow__free(struct borrow *b);
 /*
  * Returns what `use` returned; or, without having called it: -EAGAIN no thread could be borrowed
  * until the deadline (CLOCK_MONOTONIC, ns), or the process is stopped: `why`; -EBUSY somebody else
- * traces it; -EPERM; -ESRCH the process is gone or another; -ENOTSUP its C library's code has
- * changed; -ECANCELED; -ENOMEM, …
+ * traces it; -EPERM tracing is forbidden: `why`; -ESRCH the process is gone or another; -ENOTSUP its
+ * C library's code has changed; -ECANCELED; -ENOMEM, …
  */
 int borrow__run(struct borrow *b, uint64_t deadline, borrow_use use, void *ctx);
 

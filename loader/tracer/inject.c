@@ -436,7 +436,8 @@ static void explain(struct tracer *t, int err)
 		snprintf(why, size, "it is gone");
 		break;
 	case -EPERM:
-		snprintf(why, size, "we may not trace it: run gpucollect as root");
+		snprintf(why, size, "%s", t->borrow.why[0] ? t->borrow.why :
+			 "we may not trace it: run gpucollect as root");
 		break;
 	default:
 		snprintf(why, size, "%s", t->borrow.why[0] ? t->borrow.why : strerror(-err));

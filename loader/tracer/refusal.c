@@ -107,7 +107,10 @@ int refusal__thread(pid_t pid, pid_t tid, char *why, size_t size)
 {
 	struct status s;
 
-	if (read_status(pid, tid, &s))
+	if (read_status(pid, tid, &s) || s.state == 'X' || s.state == 'Z')
 		return refuse(-ESRCH, why, size, "it is gone");
+	if (s.tracer)
+		return refuse(-EBUSY, why, size, "its thread %d is traced by process %d", (int)tid,
+			      s.tracer);
 	return refuse_confined(&s, why, size);
 }

@@ -11,7 +11,7 @@
  * process; -EBUSY traced; -EAGAIN stopped; -ESRCH gone.
  */
 int refusal__process(pid_t pid, char *why, size_t size);
-/* The same of one thread: -ENOTSUP a system-call filter, a shadow stack; -ESRCH. */
+/* The same of one thread: -ENOTSUP a system-call filter, a shadow stack; -EBUSY traced; -ESRCH. */
 int refusal__thread(pid_t pid, pid_t tid, char *why, size_t size);
 
 #endif

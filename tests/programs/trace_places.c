@@ -23,6 +23,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#define CROWD 200
+
 int trace_lib_calls;
 
 static char byte;
@@ -256,6 +258,22 @@ static void in_key(void)
 	in_thread(stay, 0, &key);
 }
 
+/* Many that can't be borrowed, and sleep where they do. */
+static void *run_one_of_crowd(void *arg)
+{
+	in_generated();
+	return arg;
+}
+
+static void in_crowd(void)
+{
+	pthread_t thread;
+
+	for (int i = 1; i < CROWD; i++)
+		pthread_create(&thread, NULL, run_one_of_crowd, NULL);
+	in_thread(in_generated, 0, NULL);
+}
+
 static const struct {
 	const char *name;
 	void (*go)(void);
@@ -265,7 +283,7 @@ static const struct {
 	{ "exit", in_exit }, { "stdio", in_stdio }, { "dlopen", in_dlopen },
 	{ "handler", in_handler }, { "alternate", in_alternate }, { "fiber", in_fiber },
 	{ "deep", in_deep }, { "generated", in_generated }, { "thread", in_plain_thread },
-	{ "small_thread", in_small_thread }, { "key", in_key },
+	{ "small_thread", in_small_thread }, { "key", in_key }, { "crowd", in_crowd },
 };
 
 #define NR_PLACES (sizeof(places) / sizeof(places[0]))

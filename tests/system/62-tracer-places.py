@@ -5,8 +5,10 @@
 Where a thread may be borrowed and where not, as its stack tells; and what it finds unchanged
 afterwards. All threads wait in the same harmless call: only what is above it on the stack differs.
 """
+import ctypes
 import os
 import signal
+import struct
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -23,18 +25,70 @@ REFUSED = {
     "malloc": "malloc", "iterate": "dl_iterate_phdr", "once": "nameless", "atfork": "ork",
     "exit": "exit", "stdio": "_IO", "dlopen": "dynamic loader", "handler": "signal handler",
     "alternate": "stack", "fiber": "stack", "deep": "followed", "generated": "followed",
-    "small_thread": "256 KiB", "key": "nameless",
+    "small_thread": "256 KiB", "key": "nameless", "crowd": "followed",
 }
+CROWD = 200
 
-THREADS = {"thread", "small_thread", "key"}
+THREADS = {"thread", "small_thread", "key", "crowd"}
+PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE, EPERM = 0x4206, 0x4207, 101, 1
+LIBC = ctypes.CDLL(None, use_errno=True)
 
 check = T.Checks()
+
+
+def asleep(task):
+    with open(f"{task}/stat", encoding="utf-8") as f:
+        return f.read().rsplit(")", 1)[1].split()[0] == "S"
+
+
+def forbid_ptrace():
+    """As a container's system call filter does, or Yama."""
+    code = b"".join(struct.pack("HBBI", *c) for c in (
+        (0x20, 0, 0, 0), (0x15, 0, 1, PTRACE), (0x06, 0, 0, 0x00050000 | EPERM), (0x06, 0, 0, 0x7fff0000)))
+    buffer = ctypes.create_string_buffer(code)
+    program = struct.pack("HxxxxxxQ", 4, ctypes.addressof(buffer))
+    LIBC.prctl(38, 1, 0, 0, 0)
+    if LIBC.prctl(22, 2, ctypes.create_string_buffer(program)):
+        raise OSError(ctypes.get_errno(), "no filter")
+
+
+def forbidden():
+    p = T.start(PLACES, "plain")
+    T.wait_until(lambda: T.sleeps_in(p.pid))
+    r = subprocess.run([T.TOOL, T.LIBRARY, str(p.pid)], stdin=subprocess.DEVNULL, capture_output=True,
+                       text=True, timeout=60, preexec_fn=forbid_ptrace, check=False)
+    said = T.Attach(r.stdout.strip())
+    check(said.err == -EPERM and said.holds == 0 and "kernel.yama.ptrace_scope" in said.why,
+          f"forbidden: {said}")
+    p.communicate("x")
+
+
+def traced():
+    """The only thread that could be borrowed has a tracer: who that is."""
+    p = T.start(PLACES, "thread")
+    T.wait_until(lambda: len(os.listdir(f"/proc/{p.pid}/task")) > 1)
+    thread = max(map(int, os.listdir(f"/proc/{p.pid}/task")))
+    T.wait_until(lambda: asleep(f"/proc/{p.pid}/task/{thread}"))
+    tracer = subprocess.Popen([sys.executable, "-c",
+                               "import ctypes, sys, time\n"
+                               f"print(ctypes.CDLL(None).ptrace({PTRACE_SEIZE}, {thread}, None, None), flush=True)\n"
+                               "sys.stdin.read()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    check(tracer.stdout.readline() == "0\n", "traced: no tracer")
+    said = T.attach(p.pid)[0]
+    check(said.err == -11 and said.holds == 0 and
+          said.why == f"its thread {thread} is traced by process {tracer.pid}", f"traced: {said}")
+    tracer.communicate("")
+    said = T.attach(p.pid)[0]
+    check(said.err == 0, f"traced no more: {said}")
+    p.communicate("x")
 
 
 def one(name):
     p = T.start(PLACES, name, env={**os.environ, "TRACE_WAITING_LIBRARY": WAITING})
     main = f"/proc/{p.pid}/task"
-    T.wait_until(lambda: T.sleeps_in(p.pid) and (name not in THREADS or len(os.listdir(main)) > 1))
+    threads = {"crowd": CROWD + 1}.get(name, 2 if name in THREADS else 1)
+    T.wait_until(lambda: T.sleeps_in(p.pid) and len(os.listdir(main)) >= threads and
+                 all(asleep(f"{main}/{tid}") for tid in os.listdir(main)))
     said = T.attach(p.pid)[0]
     alive = p.poll() is None
     p.stdin.write("x")
@@ -47,6 +101,8 @@ def one(name):
     else:
         check(said.err == -11 and said.stage == 0 and REFUSED[name] in said.why, f"{name}: {said}")
         check("calls 1" not in rest, f"{name}: the library came in")
+    # A thread that stays where it is isn't stopped again and again.
+    check(name != "crowd" or CROWD <= said.holds < 2 * CROWD, f"{name}: {said.holds} stops")
 
 
 def spin():
@@ -64,6 +120,8 @@ T.need_root()
 names = subprocess.run([PLACES, "-l"], capture_output=True, text=True, check=True).stdout.split()
 check(set(names) == BORROWED | set(REFUSED), "names:", names)
 spin()
+forbidden()
+traced()
 with ThreadPoolExecutor(4) as pool:
     for done in [pool.submit(one, name) for name in names]:
         done.result()
