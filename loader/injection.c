@@ -17,18 +17,21 @@
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "loader/library.h"
+#include "loader/pids.h"
 #include "loader/tracer/inject.h"
 
 #define LOCK_FILE "/run/gpucollect/lock"
 
 struct job {
 	struct process *process;
+	uint64_t started;		/* when that was: it may be over by the time it has its turn */
 	struct tracer *tracer;		/* NULL: waits for its turn */
 	int lock;			/* descriptor that holds it; -1: none, or not to be had */
 	struct channel *claimed;	/* of a library that was there: ours while the job lasts */
 	pid_t holder;			/* whose it is instead */
 	char why[128];			/* we gave it up */
 	bool placed;
+	bool gone;			/* before it was begun */
 };
 
 struct injection {
@@ -195,6 +198,8 @@ static void on_done(struct injection *i, const struct job *j, const struct trace
 		  r->holds, (double)r->held_ns / 1e6, r->why[0] ? "; " : "", r->why);
 	if (j->holder || (err == -EREMOTEIO && r->attach.status == -EALREADY))
 		err = -EBUSY;
+	else if (j->gone)
+		err = -ESRCH;
 	else if (j->why[0] || err == -EBUSY)
 		err = -ENOTSUP;
 	i->config.done(i->config.ctx, j->process, err, j->holder, reason(j, r, text, sizeof(text)));
@@ -224,6 +229,15 @@ static size_t most_at_once(void)
 	return cpus < 1 ? 1 : cpus < TRACER_MAX ? (size_t)cpus : TRACER_MAX;
 }
 
+/* Its number may be somebody else's by now. */
+static bool has_ended(struct job *j)
+{
+	j->gone = j->process->exited || pids__started(j->process->tgid) != j->started;
+	if (j->gone)
+		snprintf(j->why, sizeof(j->why), "it is gone");
+	return j->gone;
+}
+
 static void start_some(struct injection *i)
 {
 	size_t n, running = 0, most = most_at_once();
@@ -231,7 +245,8 @@ static void start_some(struct injection *i)
 	for (n = 0; n < i->nr; n++)
 		running += i->job[n].tracer != NULL;
 	for (n = 0; n < i->nr && running < most; n++)
-		if (!i->job[n].tracer && !i->job[n].why[0] && !job__lock(&i->job[n])) {
+		if (!i->job[n].tracer && !i->job[n].why[0] && !has_ended(&i->job[n]) &&
+		    !job__lock(&i->job[n])) {
 			job__start(i, &i->job[n]);
 			running += i->job[n].tracer != NULL;
 		}
@@ -243,7 +258,9 @@ int injection__begin(struct injection *i, struct process *p)
 
 	if (err)
 		return err;
-	i->job[i->nr++] = (struct job){ .process = p, .lock = -1 };
+	i->job[i->nr++] = (struct job){
+		.process = p, .started = pids__started(p->tgid), .lock = -1,
+	};
 	start_some(i);
 	return 0;
 }
