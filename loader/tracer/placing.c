@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -92,6 +93,7 @@ static uint64_t far_descriptor(pid_t pid)
 {
 	unsigned int size = 0;
 	char path[64], line[256];
+	struct rlimit limit;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
@@ -100,6 +102,8 @@ static uint64_t far_descriptor(pid_t pid)
 		sscanf(line, "FDSize: %u", &size);
 	if (f)
 		fclose(f);
+	if (!prlimit(pid, RLIMIT_NOFILE, NULL, &limit) && limit.rlim_cur < size)
+		size = (unsigned int)limit.rlim_cur;
 	if (size >= FAR_DESCRIPTOR + NEAR_END)
 		return FAR_DESCRIPTOR;
 	return size > 2 * NEAR_END ? size - NEAR_END : 0;
@@ -241,7 +245,9 @@ int placing__make(struct placing *p, struct remote *r)
 	if (!err)
 		err = map_stub(p, r);
 	FAULT_POINT("trace-mapped");
-	if (err && !p->why[0])
+	if (!err)
+		p->why[0] = '\0';	/* of a way that was not the only one */
+	else if (!p->why[0])
 		snprintf(p->why, p->why_size, "the library can't be put into a memfd of it: %s",
 			 strerror(-err));
 	if (err && !p->lost)

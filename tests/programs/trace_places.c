@@ -2,7 +2,8 @@
 /*
  * A thread that waits at a place where it may be borrowed or must not be:
  *
- *	trace_places NAME	prints "ready PID" and goes there; ends when standard input does
+ *	trace_places NAME [MODE]	prints "ready PID" and goes there; ends when standard input does;
+ *				MODE is the library's (trace_lib.c)
  *	trace_places -l		lists the names
  *
  * All wait in read(2) of a pipe, which by itself would be no obstacle. At the end all print "calls N":
@@ -25,7 +26,7 @@
 
 #define CROWD 200
 
-int trace_lib_calls;
+int trace_lib_calls, trace_lib_mode;
 
 static char byte;
 
@@ -296,6 +297,7 @@ int main(int argc, char **argv)
 		} else if (!strcmp(argv[1], places[i].name)) {
 			printf("ready %d\n", (int)getpid());
 			fflush(stdout);
+			trace_lib_mode = argc > 2 ? atoi(argv[2]) : 0;
 			places[i].go();
 			printf("calls %d\n", trace_lib_calls);
 			return 0;

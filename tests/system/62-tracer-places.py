@@ -7,6 +7,7 @@ afterwards. All threads wait in the same harmless call: only what is above it on
 """
 import ctypes
 import os
+import resource
 import signal
 import struct
 import subprocess
@@ -28,6 +29,7 @@ REFUSED = {
     "small_thread": "256 KiB", "key": "nameless", "crowd": "followed",
 }
 CROWD = 200
+FEW = 100   # descriptors
 
 THREADS = {"thread", "small_thread", "key", "crowd"}
 PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE, EPERM = 0x4206, 0x4207, 101, 1
@@ -61,6 +63,28 @@ def forbidden():
     check(said.err == -EPERM and said.holds == 0 and "kernel.yama.ptrace_scope" in said.why,
           f"forbidden: {said}")
     p.communicate("x")
+
+
+def refused(name, **more):
+    """What is said is why, not what did not work on the way and had another one."""
+    p = T.start(PLACES, "plain", "1", **more)
+    T.wait_until(lambda: T.sleeps_in(p.pid))
+    said = T.attach(p.pid)[0]
+    check(said.err == -121 and said.status == -EPERM and
+          said.why == "the library does not start in it: Operation not permitted", f"refused, {name}: {said}")
+    links = {os.readlink(f"/proc/{p.pid}/fd/{fd}"): int(fd) for fd in os.listdir(f"/proc/{p.pid}/fd")}
+    p.communicate("x")
+    return next((fd for link, fd in links.items() if "memfd:" in link), -1)
+
+
+def few_descriptors():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (FEW, FEW))
+
+
+def no_far_descriptor():
+    few_descriptors()
+    for fd in range(FEW // 2, FEW):
+        os.dup2(0, fd)
 
 
 def traced():
@@ -122,6 +146,9 @@ check(set(names) == BORROWED | set(REFUSED), "names:", names)
 spin()
 forbidden()
 traced()
+near, far = refused("none far", preexec_fn=no_far_descriptor, close_fds=False), \
+    refused("few descriptors", preexec_fn=few_descriptors)
+check(near < FEW // 2 < far < FEW, f"descriptors: {near} {far}")
 with ThreadPoolExecutor(4) as pool:
     for done in [pool.submit(one, name) for name in names]:
         done.result()
