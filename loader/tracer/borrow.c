@@ -191,18 +191,27 @@ struct worker {
 	int err;
 };
 
+/* A multiple of the shortest pause; not over the end of all. */
+static void rest(const struct borrow *b, long ns)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+
+	for (; ns > 0 && !is_cancelled(b) && clock__now_ns() < b->deadline; ns -= PAUSE_NS)
+		nanosleep(&pause, NULL);
+}
+
 static void *work(void *arg)
 {
 	struct worker *w = arg;
-	struct timespec pause = { .tv_nsec = PAUSE_NS };
+	long pause = PAUSE_NS;
 
 	prctl(PR_SET_NAME, "gpucollect-trc");
 	prctl(PR_SET_TIMERSLACK, 1000);
 	setpriority(PRIO_PROCESS, 0, -20);	/* whoever it holds waits for it */
 	while ((w->err = try_all(w->borrow)) == TRY_NEXT && clock__now_ns() < w->borrow->deadline) {
-		nanosleep(&pause, NULL);
-		if (pause.tv_nsec < LONG_PAUSE_NS / 2)
-			pause.tv_nsec *= 2;
+		rest(w->borrow, pause);
+		if (pause < LONG_PAUSE_NS / 2)
+			pause *= 2;
 	}
 	return NULL;
 }
