@@ -69,6 +69,11 @@ int attach__new(const struct attach_config *config, struct attach **out)
 	return err;
 }
 
+bool attach__give_up(struct attach *a)
+{
+	return !a->injection || injection__give_up(a->injection);
+}
+
 void attach__free(struct attach *a)
 {
 	if (!a)

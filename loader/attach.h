@@ -33,7 +33,9 @@ struct attach_config {
 };
 
 int attach__new(const struct attach_config *config, struct attach **out);	/* 0 or negative errno */
-/* What is under way is given up, which may take a second. NULL is fine. */
+/* Ends what is under way; to be called until it returns true, and nothing is. */
+bool attach__give_up(struct attach *a);
+/* As by attach__give_up, and waits for it. NULL is fine. */
 void attach__free(struct attach *a);
 
 /* Before a command runs, or for the whole system: what processes that start will need. */

@@ -88,15 +88,29 @@ static void job__end(struct job *j, bool called)
 		close(j->lock);
 }
 
+bool injection__give_up(struct injection *i)
+{
+	struct tracer_result r;
+	bool over = true;
+	size_t n;
+
+	for (n = 0; n < i->nr; n++) {
+		if (!i->job[n].tracer)
+			continue;
+		tracer__cancel(i->job[n].tracer);
+		tracer__get(i->job[n].tracer, &r);
+		over &= r.state == TRACER_DONE;
+	}
+	return over;
+}
+
 void injection__free(struct injection *i)
 {
 	size_t n;
 
 	if (!i)
 		return;
-	for (n = 0; n < i->nr; n++)
-		if (i->job[n].tracer)
-			tracer__cancel(i->job[n].tracer);
+	injection__give_up(i);
 	for (n = 0; n < i->nr; n++)
 		job__end(&i->job[n], false);
 	free(i->job);

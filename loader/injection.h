@@ -31,7 +31,9 @@ struct injection_config {
 
 /* 0 or a negative errno. */
 int injection__new(const struct injection_config *config, struct injection **out);
-/* Cancels what is under way; that may take a second. NULL is fine. */
+/* Cancels what is under way: true when nothing is. No injection__step after that. */
+bool injection__give_up(struct injection *i);
+/* As by injection__give_up, and waits for it. NULL is fine. */
 void injection__free(struct injection *i);
 
 /* Never for a process that it was begun for and not done. 0 or -ENOMEM. */

@@ -42,6 +42,23 @@ static void await_libraries(struct session *s)
 	}
 }
 
+/*
+ * Those that are on their way into a process give up, which may take them a second. What the libraries
+ * elsewhere have recorded is read meanwhile: they don't keep it much longer.
+ */
+static void await_tracers(struct session *s, struct attach *attach)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	while (!attach__give_up(attach) && !s->aborted) {
+		collect__read(s->collect);
+		if (s->launches)
+			launches__poll(s->launches);
+		session__on_signal(s);
+		nanosleep(&pause, NULL);
+	}
+}
+
 static double ms_since(uint64_t ns)
 {
 	return (double)(clock__now_ns() - ns) / 1e6;
@@ -53,6 +70,7 @@ static double ms_since(uint64_t ns)
  */
 void session__drain(struct session *s)
 {
+	struct attach *attach = s->attach;
 	double sampled, passive;
 
 	session__read_mappings(s);
@@ -62,8 +80,10 @@ void session__drain(struct session *s)
 		launches__only(s->launches, s->started, s->stopped);
 		launches__stop(s->launches);
 	}
-	attach__free(s->attach);
-	s->attach = NULL;
+	s->attach = NULL;	/* nobody is let in any more */
+	if (attach)
+		await_tracers(s, attach);
+	attach__free(attach);
 	sampling__free(s->sampling);
 	s->sampling = NULL;
 	FAULT_POINT("sampling-ended");
