@@ -21,8 +21,13 @@ void fault__point(const char *name)
 	rest = (char *)(size_t)(wanted + len);
 	if (*rest == '@')
 		nth = strtoul(rest + 1, &rest, 10);
-	if (++passed == nth)
-		kill(getpid(), strcmp(rest, ":stop") ? SIGKILL : SIGSTOP);
+	if (++passed != nth)
+		return;
+	/* The stop is this thread's, or it would go on for a while until it hears of it. */
+	if (strcmp(rest, ":stop"))
+		kill(getpid(), SIGKILL);
+	else
+		raise(SIGSTOP);
 }
 
 #endif

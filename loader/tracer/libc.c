@@ -132,6 +132,7 @@ static int take(struct libc *l, const struct space *s, const struct mapping *m,
 
 int libc__find(struct libc *l, const struct space *s, char *why, size_t size)
 {
+	uint64_t address;
 	uint32_t seen = 0;
 	bool musl = false;
 	int err = -ENOENT;
@@ -145,8 +146,9 @@ int libc__find(struct libc *l, const struct space *s, char *why, size_t size)
 		    exports__open(&e, files__fd(s->files, m->file)))
 			continue;
 		seen = m->file;
-		musl = musl || exports__is_called(&e, "libc.musl-x86_64.so.1") ||
-		       exports__is_called(&e, "libc.so");
+		/* There the dynamic loader is the C library; not all builds of it say their name. */
+		if (m->file == s->loader)
+			musl = !exports__find(&e, "__libc_start_main", &address);
 		if (exports__is_called(&e, "libc.so.6")) {
 			if (err == 0 && m->file != l->file)
 				err = refuse(why, size, "it has two C libraries");

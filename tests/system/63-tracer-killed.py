@@ -38,7 +38,7 @@ def points():
 
 
 def is_free(pid):
-    """Nobody traces it, none of its threads is stopped."""
+    """Nobody traces it, none of its threads is stopped; False also if one ends just now."""
     try:
         for tid in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{tid}/status", encoding="ascii") as f:
@@ -46,7 +46,7 @@ def is_free(pid):
             if not re.search(r"^TracerPid:\t0$", text, re.M) or re.search(r"^State:\t[tT]", text, re.M):
                 return False
         return True
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 
