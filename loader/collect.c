@@ -8,8 +8,10 @@
 #include "loader/base/clock.h"
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
+#include "loader/changed.h"
 #include "loader/copies.h"
 #include "loader/due.h"
+#include "loader/records.h"
 
 #define EXEC_NS 1000000000ull	/* by then the record of an exec was read, or it is lost */
 #define READ_AT_ONCE 4096	/* records; some ms */
@@ -19,6 +21,7 @@ struct collect {
 	struct copies *copies;
 	struct collect_counters counters;
 	struct due due;			/* processes that mapped something */
+	uint64_t caught_up;		/* when all was read that the kernel told of mappings */
 	uint64_t from;			/* samples before are none of the capture's */
 	unsigned int left;		/* of READ_AT_ONCE */
 };
@@ -111,20 +114,10 @@ static struct process *after_lost_exec(struct collect *c, struct process *p, uin
 
 /* --- stacks ------------------------------------------------------------------------------- */
 
-static bool depends_on_process(const __u64 *words, uint32_t nr)
-{
-	uint32_t i;
-
-	for (i = 0; i < nr; i++)
-		if (FRAME_KIND(words[i]) == FRAME_ANON || FRAME_KIND(words[i]) == FRAME_ANON_GUESS)
-			return true;
-	return false;
-}
-
 static uint32_t add_stack(struct collect *c, const __u64 *words, uint32_t nr, const struct process *p,
 			  uint64_t time)
 {
-	uint64_t owner = p && depends_on_process(words, nr) ? p->index + 1ull : 0;
+	uint64_t owner = p && stacks__are_own((const uint64_t *)words, nr) ? p->index + 1ull : 0;
 	uint32_t stack = stacks__add(c->config.stacks, (const uint64_t *)words, nr, owner);
 
 	if (owner && stack && c->config.jit)
@@ -146,21 +139,31 @@ static void on_stack(struct collect *c, const struct rec_stack *rec, size_t size
 		c->counters.no_memory++;
 }
 
-static bool met_unknown_code(const __u64 *words, uint32_t nr)
+/* A stack whose words were made by mappings that may not have been those of its time any more. */
+static uint32_t corrected(struct collect *c, const struct process *p, uint32_t stack, uint64_t time)
 {
-	return nr && FRAME_KIND(words[nr - 1]) == FRAME_END &&
-	       FRAME_END_WHY(words[nr - 1]) == END_NOT_CODE;
+	const uint64_t *words;
+	uint64_t *right;
+	uint32_t nr;
+
+	if (!changed__recently(p, time))
+		return stack;
+	words = stacks__words(c->config.stacks, stack, &nr);
+	right = nr ? malloc(nr * sizeof(*right)) : NULL;
+	if (!right)
+		return stack;
+	memcpy(right, words, nr * sizeof(*right));
+	if (changed__correct(p, right, nr, time))
+		stack = add_stack(c, (const __u64 *)right, nr, p, time);
+	free(right);
+	return stack;
 }
 
 /* For a stack of `time`: by now the process may execute another program, of which no record came yet. */
 static void refresh_for(struct collect *c, struct process *p, uint64_t time)
 {
-	if (!p->read_at) {
-		c->config.catch_up(c->config.ctx);
-		if (recent__replaced(c->config.recent, p->tgid, time))
-			return;
-	}
-	refresh(c, p);
+	if (p->read_at || !recent__replaced(c->config.recent, p->tgid, time))
+		refresh(c, p);
 }
 
 /*
@@ -174,7 +177,7 @@ static uint32_t unwind_raw(struct collect *c, const struct rec_raw *rec, struct 
 
 	c->counters.raw++;
 	FAULT_POINT("stack-copy");
-	if (!p->nr_mappings || p->doubtful)
+	if (!p->nr_mappings || (p->doubtful && !changed__recently(p, rec->head.time)))
 		refresh_for(c, p, rec->head.time);
 	if (!p->nr_mappings && !p->exited)
 		processes__remember(c->config.processes, p, c->config.recent, rec->head.time);
@@ -182,12 +185,12 @@ static uint32_t unwind_raw(struct collect *c, const struct rec_raw *rec, struct 
 		return add_stack(c, &no_stack, 1, p, rec->head.time);
 	words = copies__unwind(c->copies, rec, p, &nr);
 	/* Code that was mapped since the mappings were read, or no code at all. */
-	if (met_unknown_code(words, nr)) {
+	if (stacks__end((const uint64_t *)words, nr) == END_NOT_CODE) {
 		if (due__may_reread(p, rec->head.time)) {
 			refresh_for(c, p, rec->head.time);
 			words = copies__unwind(c->copies, rec, p, &nr);
 		}
-		if (met_unknown_code(words, nr))
+		if (stacks__end((const uint64_t *)words, nr) == END_NOT_CODE)
 			processes__fruitless(c->config.processes, p);
 	} else if (!p->read_at) {
 		refresh_for(c, p, rec->head.time);
@@ -248,7 +251,7 @@ static void on_raw(struct collect *c, const struct rec_raw *rec, size_t size)
 		c->counters.no_memory++;
 		return;
 	}
-	stack = unwind_raw(c, rec, p);
+	stack = corrected(c, p, unwind_raw(c, rec, p), rec->head.time);
 	if (rec->sample.head.type == REC_SAMPLE)
 		on_sample(c, &rec->sample, p, stack);
 	else
@@ -286,20 +289,9 @@ static void on_process(struct collect *c, const struct rec_process *rec)
 	processes__execed(c->config.processes, (pid_t)rec->tgid, rec->comm, !c->config.all);
 }
 
-/* Sizes are the kernel side's; they are checked all the same, since a mismatch would be silent. */
-static size_t least_size(uint16_t type)
+static uint32_t stack_of(struct collect *c, const struct process *p, uint64_t hash, uint64_t time)
 {
-	switch (type) {
-	case REC_STACK: return sizeof(struct rec_stack);
-	case REC_SAMPLE: return sizeof(struct rec_sample);
-	case REC_LAUNCH: return sizeof(struct rec_launch);
-	case REC_RAW: return sizeof(struct rec_raw);
-	case REC_FORK:
-	case REC_EXEC:
-	case REC_EXIT: return sizeof(struct rec_process);
-	case REC_LIBRARY: return sizeof(struct rec_library);
-	default: return SIZE_MAX;
-	}
+	return corrected(c, p, stacks__by_hash(c->config.stacks, hash), time);
 }
 
 static void on_known(struct collect *c, const struct rec_head *head, size_t size)
@@ -326,9 +318,9 @@ static void on_known(struct collect *c, const struct rec_head *head, size_t size
 	if (!p)
 		c->counters.no_memory++;
 	else if (head->type == REC_SAMPLE)
-		on_sample(c, sample, p, stacks__by_hash(c->config.stacks, sample->user));
+		on_sample(c, sample, p, stack_of(c, p, sample->user, head->time));
 	else if (head->type == REC_LAUNCH)
-		on_launch(c, launch, p, stacks__by_hash(c->config.stacks, launch->user));
+		on_launch(c, launch, p, stack_of(c, p, launch->user, head->time));
 	else if (c->config.launches)
 		launches__hello(c->config.launches, p, library->fd);
 }
@@ -338,7 +330,12 @@ static int on_record(void *ctx, void *record, size_t size)
 	struct collect *c = ctx;
 	const struct rec_head *head = record;
 
-	if (size < sizeof(*head) || size < least_size(head->type))
+	/* What was mapped before a stack was taken is known before it is looked at. */
+	if (size >= sizeof(*head) && head->time > c->caught_up) {
+		c->caught_up = clock__now_ns();
+		c->config.catch_up(c->config.ctx);
+	}
+	if (size < sizeof(*head) || size < records__least(head->type))
 		c->counters.unreadable_records++;
 	else
 		on_known(c, head, size);
@@ -366,14 +363,18 @@ static void reread(struct collect *c, struct process *p, bool now)
 		refresh(c, p);
 }
 
-void collect__mapped(struct collect *c, pid_t tgid, bool now)
+void collect__mapped(struct collect *c, const struct sampling_event *event, bool now)
 {
+	struct process *p = processes__find(c->config.processes, event->tgid);
+
+	if (p && changed__add(p, c->config.files, event))
+		processes__doubt_of(c->config.processes, p);
 	/* Whether it is one of ours may be told by a record that is still in the ring. */
-	if (due__add(&c->due, tgid, now))
+	if (due__add(&c->due, event->tgid, now))
 		return;
 	collect__refresh(c);
-	if (!due__add(&c->due, tgid, now))
-		reread(c, processes__find(c->config.processes, tgid), now);
+	if (!due__add(&c->due, event->tgid, now))
+		reread(c, p, now);
 }
 
 void collect__refresh(struct collect *c)

@@ -61,9 +61,9 @@ void collect__begin(struct collect *c, uint64_t from);
 int collect__read(struct collect *c);
 /*
  * A new executable mapping in some process: its mappings are read again if they have been needed
- * before, or with `now`.
+ * before, or with `now`. To be told before the records of the same time are read.
  */
-void collect__mapped(struct collect *c, pid_t tgid, bool now);
+void collect__mapped(struct collect *c, const struct sampling_event *event, bool now);
 /* After a batch of collect__mapped. */
 void collect__refresh(struct collect *c);
 

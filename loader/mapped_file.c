@@ -98,6 +98,22 @@ static void link_of(char *to, size_t size, pid_t tgid, const struct maps_line *l
 	snprintf(to, size, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)tgid, line->start, line->end);
 }
 
+/*
+ * Whether something else is mapped there by now. A disk's numbers are those of /proc/PID/maps; of other
+ * file systems it is certain only where the device is the same.
+ */
+static bool is_another(int fd, const struct maps_line *line)
+{
+	struct mapped_file found;
+	struct statx st;
+
+	if (stat_of(fd, &st, &found))
+		return false;
+	if (found.id.device == ((uint64_t)line->dev_major << 32 | line->dev_minor))
+		return found.id.inode != line->inode;
+	return st.stx_dev_major;
+}
+
 /* An O_PATH descriptor: opening it has asked nobody anything. */
 static int open_handle(pid_t tgid, const struct maps_line *line)
 {
@@ -106,9 +122,11 @@ static int open_handle(pid_t tgid, const struct maps_line *line)
 
 	link_of(path, sizeof(path), tgid, line);
 	fd = open(path, O_PATH | O_CLOEXEC);
-	if (fd >= 0)
+	if (fd >= 0 && !is_another(fd, line))
 		return fd;
-	err = errno;
+	err = fd < 0 ? errno : ESTALE;
+	if (fd >= 0)
+		close(fd);
 	snprintf(path, sizeof(path), "/proc/%d/root", (int)tgid);
 	fd = open_by_name(path, line);
 	if (fd < 0)

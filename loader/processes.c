@@ -57,6 +57,7 @@ void processes__free(struct processes *ps)
 		if (ps->process[i] == &nobody)
 			continue;
 		free(ps->process[i]->mappings);
+		free(ps->process[i]->changes);
 		free(ps->process[i]);
 	}
 	free(ps->process);
@@ -158,8 +159,11 @@ static void processes__retire(struct processes *ps, struct process *p)
 	slots__release(ps->slots, p->slot);
 	p->slot = PROC_NO_SLOT;
 	free(p->mappings);
+	free(p->changes);
 	p->mappings = NULL;
+	p->changes = NULL;
 	p->nr_mappings = 0;
+	p->nr_changes = 0;
 	table__remove(ps->by_tgid, (uint64_t)p->tgid);
 	if (p->kept)
 		return;
@@ -339,18 +343,20 @@ void processes__exited(struct processes *ps, pid_t tgid)
 	processes__retire(ps, p);
 }
 
+void processes__doubt_of(struct processes *ps, struct process *p)
+{
+	if (p->exited)
+		return;
+	p->doubtful = true;
+	slots__doubt(ps->slots, p->slot);
+}
+
 void processes__doubt(struct processes *ps)
 {
 	uint32_t i;
 
-	for (i = 0; i < ps->nr; i++) {
-		struct process *p = ps->process[i];
-
-		if (p->exited)
-			continue;
-		p->doubtful = true;
-		slots__doubt(ps->slots, p->slot);
-	}
+	for (i = 0; i < ps->nr; i++)
+		processes__doubt_of(ps, ps->process[i]);
 }
 
 /* The number may be in use again: what the BPF side knows is of this process. */

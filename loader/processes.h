@@ -14,6 +14,7 @@
 #include "loader/files.h"
 #include "loader/slots.h"
 
+struct change;
 struct processes;
 struct recent;
 
@@ -23,6 +24,9 @@ struct process {
 	uint32_t slot;
 	uint32_t nr_mappings;
 	struct mapping *mappings;	/* sorted by start: as the BPF side has them */
+	struct change *changes;	/* of them since they were read; changed.h */
+	uint32_t nr_changes;
+	uint64_t changed_at;	/* the last of them; CLOCK_MONOTONIC ns */
 	uint32_t execs;		/* that the BPF side had seen before the mappings were read */
 	uint64_t read_at;	/* CLOCK_MONOTONIC ns of the last reading; 0: never */
 	uint64_t read_took;	/* CPU time, ns */
@@ -92,6 +96,8 @@ void processes__exited(struct processes *ps, pid_t tgid);
  * Some change of mappings was not told: those of every process are to be read again before they are used.
  */
 void processes__doubt(struct processes *ps);
+/* The same of one process. */
+void processes__doubt_of(struct processes *ps, struct process *p);
 
 /* Number of targets that have not exited. */
 unsigned int processes__alive(const struct processes *ps);

@@ -95,8 +95,6 @@ static void on_tick(struct session *s)
 	if (read(s->tick_fd, &n, sizeof(n)) != sizeof(n))
 		return;
 	FAULT_POINT("tick");
-	/* Its events wake us only when half of its ring is full. */
-	session__read_mappings(s);
 	if (s->launches)
 		launches__poll(s->launches);
 	if (s->attach)
@@ -109,10 +107,8 @@ static void on_event(struct session *s, uint64_t what)
 {
 	switch (what) {
 	case EVENT_RING:
-		break;		/* read after every wait */
 	case EVENT_MAPPED:
-		session__read_mappings(s);
-		break;
+		break;		/* read after every wait */
 	case EVENT_SIGNAL:
 		session__on_signal(s);
 		break;
@@ -143,16 +139,13 @@ int session__wait(struct session *s)
 		return errno == EINTR ? 0 : -errno;
 	FAULT_POINT("woken");
 	/*
-	 * New mappings are read after the ring: what it holds was recorded before them, and an exec
-	 * in it says that they are another image's.
+	 * What was mapped is known before the stacks that met it are looked at; the mappings are read after
+	 * the ring, in which an exec says that they are another program's.
 	 */
-	for (i = 0; i < n; i++)
-		if (events[i].data.u64 == EVENT_MAPPED)
-			on_event(s, EVENT_MAPPED);
+	session__read_mappings(s);
 	collect__read(s->collect);
 	for (i = 0; i < n; i++)
-		if (events[i].data.u64 != EVENT_MAPPED)
-			on_event(s, events[i].data.u64);
+		on_event(s, events[i].data.u64);
 	collect__refresh(s->collect);
 	return 0;
 }

@@ -199,7 +199,7 @@ void session__on_mapping(void *ctx, const struct sampling_event *event)
 		return;
 	if (s->options->all && driver && !processes__find(s->processes, event->tgid))
 		processes__get(s->processes, event->tgid, false);
-	collect__mapped(s->collect, event->tgid, driver);
+	collect__mapped(s->collect, event, driver);
 }
 
 static int look_at_target(void *ctx, pid_t pid)

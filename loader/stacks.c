@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "loader/stacks.h"
 
+#include <linux/types.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/gpucollect.h"
 #include "loader/base/array.h"
 #include "loader/base/index.h"
 #include "loader/base/table.h"
@@ -97,6 +99,21 @@ const uint64_t *stacks__words(const struct stacks *s, uint32_t stack, uint32_t *
 {
 	*nr = stack && stack <= s->nr ? s->stack[stack].nr : 0;
 	return *nr ? s->words + s->stack[stack].first : NULL;
+}
+
+bool stacks__are_own(const uint64_t *words, uint32_t nr)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr; i++)
+		if (FRAME_KIND(words[i]) == FRAME_ANON || FRAME_KIND(words[i]) == FRAME_ANON_GUESS)
+			return true;
+	return false;
+}
+
+uint32_t stacks__end(const uint64_t *words, uint32_t nr)
+{
+	return nr && FRAME_KIND(words[nr - 1]) == FRAME_END ? FRAME_END_WHY(words[nr - 1]) : NR_END;
 }
 
 uint32_t stacks__count(const struct stacks *s)

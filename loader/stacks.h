@@ -28,6 +28,11 @@ int stacks__alias(struct stacks *s, uint64_t hash, uint32_t stack);
 /* STACKS_NONE if the hash isn't known: its stack was lost. */
 uint32_t stacks__by_hash(const struct stacks *s, uint64_t hash);
 
+/* Pure: whether some words mean something in the process alone, being addresses of memory. */
+bool stacks__are_own(const uint64_t *words, uint32_t nr);
+/* Pure: why they end: enum gpucollect_end; NR_END: they don't. */
+uint32_t stacks__end(const uint64_t *words, uint32_t nr);
+
 /* Words of a stack, leaf first; valid until the next stacks__add. */
 const uint64_t *stacks__words(const struct stacks *s, uint32_t stack, uint32_t *nr);
 uint32_t stacks__count(const struct stacks *s);

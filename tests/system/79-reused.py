@@ -11,7 +11,7 @@ import time
 sys.path.insert(0, os.path.join(os.environ.get("TOP", "."), "tests/tools"))
 import folded
 import running
-from running import FEW, Attached, wait_for
+from running import FEW, Attached, Target, wait_for
 
 running.own_mounts()
 check = folded.Checks()
@@ -69,6 +69,27 @@ def addresses():
         check(n >= FEW and good == n, f"{caller} calls {callee} in {good} of {n}", rec.err)
 
 
+def swaps():
+    """Libraries take each other's place faster than mappings are read."""
+    libraries = [word for which in "ab" for word in
+                 (os.path.join(folded.CASES, f"libswap_{which}.so"), f"swap_{which}_fn")]
+    for how in ("-p", "-a"):
+        shell = 'until [ -e go ]; do sleep 0.05; done; exec "$@"'
+        target = Target("sh", "-c", shell, "sh", os.path.join(folded.PROGRAMS, "cpu_swaps"), *libraries,
+                        "3", works=False)
+        run = Attached(*(["-a"] if how == "-a" else ["-p", str(target.pid)]))
+        running.sh("touch go")
+        out = target.process.communicate(timeout=100)[0]
+        rec = run.end(signal.SIGINT if how == "-a" else None)
+        check(rec.status == 0, f"swaps, {how}: status {rec.status}", rec.err)
+        running.sh("rm go")
+        check(out == "same\n", f"swaps, {how}: the case is what it claims to be: {out!r}")
+        for caller, right, wrong in (("with_a", "swap_a_fn", "swap_b_fn"), ("with_b", "swap_b_fn", "swap_a_fn")):
+            good, bad = (rec.total(lambda s, c=caller, f=f: folded.holds(s, c, f)) for f in (right, wrong))
+            check(good >= FEW and not bad, f"swaps, {how}: {caller} calls {right} in {good}, {wrong} in {bad}",
+                  rec.err)
+
+
 def numbers():
     """Another process gets the number of a target that has ended: it is none of ours."""
     if not running.can("unshare -p -f --mount-proc sh -c 'echo 100 >/proc/sys/kernel/ns_last_pid'"):
@@ -105,7 +126,7 @@ def numbers():
 
 
 try:
-    for case in (addresses, numbers):
+    for case in (addresses, swaps, numbers):
         case()
 finally:
     running.end_all()
