@@ -79,6 +79,12 @@ static int make_memfd(void)
 	return fd;
 }
 
+/* fstat, which is no function before glibc 2.33. */
+static long look_at(int fd, struct stat *st)
+{
+	return syscall(SYS_fstat, fd, st);
+}
+
 static int make_file(struct stat *st)
 {
 	int fd = make_memfd(), err;
@@ -86,7 +92,7 @@ static int make_file(struct stat *st)
 	if (fd < 0)
 		return -errno;
 	fd = move_away(fd);
-	if (!ftruncate(fd, CHANNEL_SIZE) && !fstat(fd, st) &&
+	if (!ftruncate(fd, CHANNEL_SIZE) && !look_at(fd, st) &&
 	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		return fd;
 	err = -errno;
@@ -129,7 +135,7 @@ bool segment__is_at(int fd)
 {
 	struct stat st;
 
-	return fd >= 0 && !fstat(fd, &st) && st.st_dev == file_dev && st.st_ino == file_ino;
+	return fd >= 0 && !look_at(fd, &st) && st.st_dev == file_dev && st.st_ino == file_ino;
 }
 
 int segment__renew(struct channel_segment *seg)
