@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -202,12 +204,42 @@ static void serve_armed(uint32_t word)
 	end(&life, watch(&life));
 }
 
+/*
+ * A new thread has what the one had that it comes from, which may be bound to one CPU, or have a
+ * priority that no guest should have: it gets what the program's first thread has, but is no real-time
+ * one. What isn't allowed stays as it is.
+ */
+static void settle(void)
+{
+	const struct sched_param plain = { 0 };
+	int policy = sched_getscheduler(getpid()), nice;
+	cpu_set_t first, own;
+
+	if (policy != SCHED_BATCH && policy != SCHED_IDLE)
+		policy = SCHED_OTHER;
+	if (sched_getscheduler(0) != policy)
+		sched_setscheduler(0, policy, &plain);
+	errno = 0;
+	nice = getpriority(PRIO_PROCESS, (id_t)getpid());
+	if (!errno && nice != getpriority(PRIO_PROCESS, 0))
+		setpriority(PRIO_PROCESS, 0, nice);
+	if (sched_getaffinity(getpid(), sizeof(first), &first) || sched_getaffinity(0, sizeof(own), &own))
+		return;
+	/* That one may be bound, too. */
+	CPU_OR(&first, &first, &own);
+	if (!CPU_EQUAL(&first, &own))
+		sched_setaffinity(0, sizeof(first), &first);
+}
+
 static void *keep(void *arg)
 {
 	bool armed = arg != NULL;
 	uint32_t word;
 
 	prctl(PR_SET_NAME, "gpucollect");
+	/* With a filter of system calls over it nobody attaches, but a driver may load us. */
+	if (!armed)
+		settle();
 	do {
 		word = load_acquire(keeper_word());
 		if (armed)

@@ -472,6 +472,27 @@ def forgotten(kind):
     target.quit(checks, where)
 
 
+def settled():
+    """The library's thread is an ordinary one of the program, whoever it comes from."""
+    target = Program("-p", 0)
+    os.setpriority(os.PRIO_PROCESS, target.pid, 5)
+    for policy, wanted in ((os.SCHED_IDLE, os.SCHED_IDLE), (os.SCHED_RR, os.SCHED_OTHER)):
+        try:
+            os.sched_setscheduler(target.pid, policy, os.sched_param(int(policy == os.SCHED_RR)))
+        except PermissionError:
+            print("no such policy here:", policy)
+            continue
+        target.attach()
+        tids = [int(tid) for tid in os.listdir(f"/proc/{target.pid}/task") if tid != str(target.pid)]
+        checks(tids and wait_for(lambda: [os.sched_getscheduler(t) for t in tids] == [wanted], 5),
+               "settled: policy", policy, [os.sched_getscheduler(t) for t in tids])
+        checks.equal([os.getpriority(os.PRIO_PROCESS, t) for t in tids], [5], "settled: nice")
+        checks.equal(os.sched_getscheduler(target.pid), policy, "settled: the program's own")
+        Session(target.pid).end()
+        checks(wait_for(lambda: target.flat()[3] == 1, 10), "settled: its end")
+    target.quit(checks, "settled")
+
+
 def own_session(pid):
     """The child has two memfds of ours: the collector takes the one that isn't held."""
     for _ in range(100):
@@ -555,7 +576,7 @@ def together(*parts):
         t.join()
 
 
-together((stubs,), (disabled,), (nobody_comes,), (identity,), (collectors_that_die,), (two,))
+together((stubs,), (disabled,), (settled,), (nobody_comes,), (identity,), (collectors_that_die,), (two,))
 together((in_the_middle,), (stragglers, "simcuda"), (stragglers, "simcuda-relro"),
          (injected, "simcuda"), (injected, "simcuda-relro"), (children,), (forgotten, "simcuda"),
          (forgotten, "simcuda-relro"))
