@@ -12,6 +12,7 @@
 
 #include "loader/base/array.h"
 #include "loader/maps.h"
+#include "loader/tracer/exports.h"
 
 #define MAX_AUXV 64
 
@@ -63,6 +64,18 @@ int space__refresh(struct space *s)
 	return maps__read_all(s->pid, add_line, s);
 }
 
+static bool is_loader(const struct space *s, uint32_t file)
+{
+	struct exports e;
+	bool is;
+
+	if (!file || exports__open(&e, files__fd(s->files, file)))
+		return false;
+	is = exports__is_called(&e, "ld-linux-x86-64.so.2");
+	exports__close(&e);
+	return is;
+}
+
 /* What the kernel told the program at its start: where its entry and its dynamic loader are. */
 static void find_program(struct space *s)
 {
@@ -88,6 +101,11 @@ static void find_program(struct space *s)
 				if (s->code[k].end > auxv[i].a_un.a_val)
 					s->loader = s->code[k].file;
 		}
+	}
+	/* Where it was started itself, with a program as its argument, it is what the kernel has loaded. */
+	if (!s->loader && is_loader(s, s->program)) {
+		s->loader = s->program;
+		s->program = 0;
 	}
 }
 

@@ -87,6 +87,19 @@ def no_far_descriptor():
         os.dup2(0, fd)
 
 
+def by_loader():
+    """Programs that are an argument of the dynamic loader, which the kernel takes for the program then."""
+    env = {**os.environ, "TRACE_WAITING_LIBRARY": WAITING}
+    for program, name, err, why in ((PLACES, "dlopen", -11, "it is in the dynamic loader"),
+                                    (T.program("trace_calls"), "read_pipe", 0, "")):
+        p = T.start("/lib64/ld-linux-x86-64.so.2", program, name, env=env)
+        T.wait_until(lambda: T.sleeps_in(p.pid))
+        said = T.attach(p.pid)[0]
+        check(said.err == err and said.why == why, f"by the loader, {name}: {said}")
+        p.communicate("x")
+        check(p.returncode == 0, f"by the loader, {name}: status {p.returncode}")
+
+
 def traced():
     """The only thread that could be borrowed has a tracer: who that is."""
     p = T.start(PLACES, "thread")
@@ -146,6 +159,7 @@ check(set(names) == BORROWED | set(REFUSED), "names:", names)
 spin()
 forbidden()
 traced()
+by_loader()
 near, far = refused("none far", preexec_fn=no_far_descriptor, close_fds=False), \
     refused("few descriptors", preexec_fn=few_descriptors)
 check(near < FEW // 2 < far < FEW, f"descriptors: {near} {far}")
