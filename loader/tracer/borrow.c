@@ -139,11 +139,14 @@ static int take(struct borrow *b, const struct thread_choice *c)
 			return err;
 		}
 		err = remote__prepare(&b->remote);
+		if (err == -EAGAIN && c->kind != THREAD_RUNNING)
+			snprintf(b->why, sizeof(b->why), "it is in a system call that only the kernel can "
+				 "go on with");
 	}
 	if (!err)
 		return 0;
 	remote__release(&b->remote);
-	return TRY_NEXT;
+	return note_refused(b, c);
 }
 
 static int try_thread(struct borrow *b, const struct thread_choice *c)

@@ -168,36 +168,72 @@ static bool can_begin_again(uint64_t nr)
 	case SYS_io_pgetevents:
 	case SYS_io_uring_enter:
 	case SYS_read:
+	case SYS_readv:
 	case SYS_recvfrom:
 	case SYS_recvmsg:
 	case SYS_accept:
 	case SYS_accept4:
+	case SYS_connect:
+	case SYS_write:
+	case SYS_writev:
+	case SYS_sendto:
+	case SYS_sendmsg:
 		return true;
 	default:
 		return false;
 	}
 }
 
-/* Whether a signal waits for the thread that would have ended its system call anyway. */
-static bool has_signal(const struct remote *r)
+/* False: it is gone. */
+static bool read_signals(const struct remote *r, uint64_t *pending, uint64_t *blocked)
 {
-	unsigned long long value, pending = 0, blocked = 0;
 	char path[64], line[256];
+	unsigned long long value;
 	FILE *f;
 
+	*pending = *blocked = 0;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)r->pid, (int)r->tid);
 	f = fopen(path, "re");
 	if (!f)
-		return true;
+		return false;
 	while (fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "SigPnd: %llx", &value) == 1 ||
 		    sscanf(line, "ShdPnd: %llx", &value) == 1)
-			pending |= value;
+			*pending |= value;
 		else if (sscanf(line, "SigBlk: %llx", &value) == 1)
-			blocked = value;
+			*blocked = value;
 	}
 	fclose(f);
-	return pending & ~blocked;
+	return true;
+}
+
+/* Whether a signal waits for the thread that would have ended its system call anyway. */
+static bool has_signal(const struct remote *r)
+{
+	uint64_t pending, blocked;
+
+	return !read_signals(r, &pending, &blocked) || (pending & ~blocked);
+}
+
+/*
+ * Whether it blocks signals for the time of its system call alone. What it has otherwise is all that
+ * can be given back to it: one of them would end the call.
+ */
+static bool blocks_for_call(const struct remote *r)
+{
+	uint64_t pending, blocked;
+
+	switch (r->regs.orig_rax) {
+	case SYS_ppoll:
+	case SYS_pselect6:
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+	case SYS_io_pgetevents:
+	case SYS_rt_sigsuspend:
+		return !read_signals(r, &pending, &blocked) || (blocked & ~r->mask);
+	default:
+		return false;
+	}
 }
 
 /*
@@ -337,6 +373,8 @@ int remote__prepare(struct remote *r)
 	if (ptrace(PTRACE_GETREGSET, r->tid, (void *)NT_X86_XSTATE, &iov) ||
 	    ptrace(PTRACE_GETSIGMASK, r->tid, (void *)KERNEL_SIGSET, &r->mask))
 		return errno == ESRCH ? gone(r) : -EOPNOTSUPP;
+	if (blocks_for_call(r))
+		return -EAGAIN;
 	r->xstate_len = iov.iov_len;
 	in.xstate_len = iov.iov_len;
 	in.mask = r->mask;

@@ -283,8 +283,26 @@ static long do_sigsuspend(void)
 	sigset_t set;
 
 	sigemptyset(&set);
+	return sigsuspend(&set);
+}
+
+/* They block what is not blocked before and after. */
+static long do_sigsuspend_blocking(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
 	sigaddset(&set, SIGUSR2);
 	return sigsuspend(&set);
+}
+
+static long do_ppoll_blocking(void)
+{
+	struct pollfd p = { .fd = ends[0], .events = POLLIN };
+	sigset_t set;
+
+	sigfillset(&set);
+	return ppoll(&p, 1, NULL, &set);
 }
 
 static long sigtimed(const struct timespec *t)
@@ -471,6 +489,7 @@ static const struct {
 	{ "sem_timed", do_sem_timed, NULL, NULL },
 	{ "pause", do_pause, NULL, wake_signal },
 	{ "sigsuspend", do_sigsuspend, block_signal, wake_signal },
+	{ "sigsuspend_blocking", do_sigsuspend_blocking, block_signal, wake_signal },
 	{ "sigwait", do_sigwait, block_signal, wake_signal },
 	{ "sigwait_timed", do_sigwait_timed, block_signal, NULL },
 	{ "wait4", do_wait4, NULL, wake_exit },
@@ -480,6 +499,7 @@ static const struct {
 	{ "poll", do_poll, make_pipe, wake_write },
 	{ "poll_timed", do_poll_timed, NULL, NULL },
 	{ "ppoll", do_ppoll, make_pipe, wake_write },
+	{ "ppoll_blocking", do_ppoll_blocking, make_pipe, wake_write },
 	{ "ppoll_timed", do_ppoll_timed, NULL, NULL },
 	{ "select", do_select, make_pipe, wake_write },
 	{ "select_timed", do_select_timed, NULL, NULL },
