@@ -129,7 +129,10 @@ static int take(struct borrow *b, const struct thread_choice *c)
 
 	if (err)
 		return err;
-	err = copy_look(b, &b->now);
+	/* A filter that was put on it since would end it at our first call. */
+	err = refusal__confined(b->space->pid, c->tid, b->why, sizeof(b->why));
+	if (!err)
+		err = copy_look(b, &b->now);
 	if (!err && !is_same(&b->before, &b->now))
 		err = safety__judge(b->safety, &b->now, b->why);
 	if (!err) {

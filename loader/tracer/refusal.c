@@ -114,3 +114,12 @@ int refusal__thread(pid_t pid, pid_t tid, char *why, size_t size)
 			      s.tracer);
 	return refuse_confined(&s, why, size);
 }
+
+int refusal__confined(pid_t pid, pid_t tid, char *why, size_t size)
+{
+	struct status s;
+
+	if (read_status(pid, tid, &s))
+		return refuse(-ESRCH, why, size, "it is gone");
+	return refuse_confined(&s, why, size);
+}

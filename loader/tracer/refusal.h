@@ -13,5 +13,7 @@
 int refusal__process(pid_t pid, char *why, size_t size);
 /* The same of one thread: -ENOTSUP a system-call filter, a shadow stack; -EBUSY traced; -ESRCH. */
 int refusal__thread(pid_t pid, pid_t tid, char *why, size_t size);
+/* The part of these that may have become true since the thread was chosen; it may be held by us. */
+int refusal__confined(pid_t pid, pid_t tid, char *why, size_t size);
 
 #endif
