@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpu_timing/reader.h"
+#include "loader/base/array.h"
 #include "loader/base/clock.h"
 #include "loader/base/log.h"
 #include "loader/base/table.h"
@@ -15,11 +16,13 @@
 #include "loader/preset.h"
 
 #define GROWN_UP_NS 100000000ull
+#define LATER_NS 1000000000ull
 
 /* What has been decided on a process that maps a driver. */
 enum way {
 	WAY_VARIABLE = 1,	/* its driver loads the library */
 	WAY_ENTERING,		/* the tracer is at it, for the first time */
+	WAY_LATER,		/* that was in vain */
 	WAY_ENTERING_AGAIN,
 	WAY_LIBRARY,		/* the library is in, and says hello any moment */
 	WAY_TIMED,
@@ -27,6 +30,11 @@ enum way {
 	WAY_KEPT_OUT,
 	WAY_TAKEN,
 	WAY_GONE,
+};
+
+struct later {
+	struct process *process;
+	uint64_t time;
 };
 
 struct attach {
@@ -37,8 +45,8 @@ struct attach {
 	struct attach_counts counts;
 	uint32_t looked, known;		/* of the processes by index: those looked at; that were there then */
 	uint64_t look_at;
-	unsigned int pending;		/* processes that the capture waits for */
-	unsigned int again;		/* that have not been entered at once */
+	struct later *later;		/* those to be entered again, in the order of their times */
+	size_t nr_later, later_size;
 };
 
 static void on_injected(void *ctx, struct process *p, int err, pid_t holder, const char *why);
@@ -81,6 +89,7 @@ void attach__free(struct attach *a)
 	injection__free(a->injection);
 	entries__free(a->entries);
 	table__free(a->way);
+	free(a->later);
 	free(a);
 }
 
@@ -107,27 +116,27 @@ static bool is_pending(enum way way)
 
 static void set_way(struct attach *a, const struct process *p, enum way way)
 {
-	enum way was = way_of(a, p);
-
-	a->pending -= is_pending(was);
-	a->again -= was == WAY_ENTERING_AGAIN;
-	if (table__set(a->way, p->index, way)) {
+	if (table__set(a->way, p->index, way))
 		log_warn_some("out of memory: process %d is looked at again and again", (int)p->tgid);
-		return;
-	}
-	a->pending += is_pending(way);
-	a->again += way == WAY_ENTERING_AGAIN;
 }
 
 bool attach__pending(const struct attach *a)
 {
-	return a->pending;
+	const struct process *p;
+	uint32_t i;
+
+	for (i = 0; i < processes__count(a->config.processes); i++) {
+		p = processes__at(a->config.processes, i);
+		if (!p->exited && is_pending(way_of(a, p)))
+			return true;
+	}
+	return false;
 }
 
 void attach__counts(const struct attach *a, struct attach_counts *counts)
 {
 	*counts = a->counts;
-	counts->later = a->again;
+	counts->later = (unsigned int)a->nr_later;
 }
 
 static void count_by_probes(struct attach *a, struct process *p)
@@ -227,14 +236,39 @@ static void look_at_new_ones(struct attach *a)
 		sites__sweep(a->config.sites);
 }
 
+static void enter_again(struct attach *a)
+{
+	size_t due = 0;
+
+	while (due < a->nr_later && a->later[due].time <= clock__now_ns()) {
+		struct process *p = a->later[due++].process;
+
+		if (!p->exited)
+			enter(a, p, WAY_ENTERING_AGAIN);
+	}
+	a->nr_later -= due;
+	memmove(a->later, a->later + due, a->nr_later * sizeof(*a->later));
+}
+
 void attach__step(struct attach *a)
 {
 	if (a->injection)
 		injection__step(a->injection);
+	if (a->nr_later)
+		enter_again(a);
 	look_at_new_ones(a);
 }
 
-/* Once more, after all others have had their turn: its threads may be elsewhere by then. */
+/* Its threads may be elsewhere then, or it may run again. False: out of memory. */
+static bool try_later(struct attach *a, struct process *p)
+{
+	if (array__reserve((void **)&a->later, &a->later_size, a->nr_later, sizeof(*a->later)))
+		return false;
+	a->later[a->nr_later++] = (struct later){ p, clock__now_ns() + LATER_NS };
+	set_way(a, p, WAY_LATER);
+	return true;
+}
+
 static void on_injected(void *ctx, struct process *p, int err, pid_t holder, const char *why)
 {
 	struct attach *a = ctx;
@@ -247,10 +281,10 @@ static void on_injected(void *ctx, struct process *p, int err, pid_t holder, con
 		attach__taken(a, p, holder);
 	} else if (err == -ESRCH || p->exited) {
 		set_way(a, p, WAY_GONE);
-	} else if ((err == -EAGAIN || err == -ETIMEDOUT) && way_of(a, p) == WAY_ENTERING) {
+	} else if ((err == -EAGAIN || err == -ETIMEDOUT) && way_of(a, p) == WAY_ENTERING &&
+		   try_later(a, p)) {
 		log_warn_some("process %d (%s): the timing library is not in yet, since %s; it is tried "
 			      "once more", (int)p->tgid, p->comm, why);
-		enter(a, p, WAY_ENTERING_AGAIN);
 	} else {
 		log_warn_some("no GPU times in process %d (%s): the timing library does not get in, since "
 			      "%s; its launches are counted", (int)p->tgid, p->comm, why);
