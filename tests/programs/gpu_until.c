@@ -8,13 +8,15 @@
  * Begins with the line "ready PID", when every thread has launched once. Each byte of input is
  * answered by a line "made N", the launches so far; with an 'f' it first puts a filter over all its
  * threads that kills it when it opens anything, with a 'c' it closes all descriptors but the
- * standard ones. With RATE 0 as fast as it can; every thread waits for its stream after 64 launches.
+ * standard ones, with an 'F' it forks a child that ends at once, with an 'x' it executes itself and begins
+ * anew. With RATE 0 as fast as it can; every thread waits for its stream after 64 launches.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "tests/programs/gpu_app.h"
 
@@ -91,7 +93,17 @@ static void close_all(void)
 		close(fd);
 }
 
-static void answer_until_end_of_input(int threads)
+static void fork_child(void)
+{
+	pid_t child = fork();
+
+	if (!child)
+		_exit(0);
+	if (child < 0 || waitpid(child, NULL, 0) != child)
+		app_failures++;
+}
+
+static void answer_until_end_of_input(int threads, char **argv)
 {
 	char byte;
 
@@ -102,6 +114,10 @@ static void answer_until_end_of_input(int threads)
 			confine();
 		else if (byte == 'c')
 			close_all();
+		else if (byte == 'F')
+			fork_child();
+		else if (byte == 'x')
+			execv("/proc/self/exe", argv);
 		for (int i = 0; i < threads; i++)
 			made += __atomic_load_n(&acc[i].launches, __ATOMIC_RELAXED);
 		printf("made %lu\n", made);
@@ -130,7 +146,7 @@ int main(int argc, char **argv)
 	pthread_barrier_wait(&all_launched);
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
-	answer_until_end_of_input(threads);
+	answer_until_end_of_input(threads, argv);
 	__atomic_store_n(&stop, true, __ATOMIC_RELEASE);
 	for (int i = 0; i < threads; i++)
 		pthread_join(t[i], NULL);
