@@ -7,8 +7,8 @@
 
 /*
  * Whether a thread in this function, or in what it calls inside the library, holds nothing that
- * loading a library or making a thread needs: it waits, asks the kernel, or only computes. Any
- * function that isn't known is none. The name as in the symbol table.
+ * starting a thread needs: it waits, asks the kernel, or only computes. Any function that isn't
+ * known is none. The name as in the symbol table.
  */
 bool libc_calls__harmless(const char *name);
 

@@ -353,6 +353,18 @@ static bool is_in_sequence(const struct remote *r)
 	return space__peek(r->pid, at, &cs, sizeof(cs)) || r->regs.rip - cs.start < cs.length;
 }
 
+/*
+ * Whether it was stopped again before it could go on with a system call that has a time limit: it is to
+ * execute restart_syscall, which has nothing to go on with after the frame's sigreturn.
+ */
+static bool is_to_restart(const struct remote *r)
+{
+	uint16_t code;
+
+	return r->regs.rax == SYS_restart_syscall &&
+	       (space__peek(r->pid, r->regs.rip, &code, sizeof(code)) || code == 0x050f);
+}
+
 int remote__prepare(struct remote *r)
 {
 	struct iovec iov = { r->xstate, sizeof(r->xstate) };
@@ -363,7 +375,7 @@ int remote__prepare(struct remote *r)
 	};
 	int err;
 
-	if (is_in_sequence(r))
+	if (is_in_sequence(r) || is_to_restart(r))
 		return -EAGAIN;
 	if (r->timed && !r->call.nr)
 		return -EAGAIN;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whether a thread may be borrowed where it is: by its stack, unwound with our own rules. Loading a
- * library takes the locks of the dynamic loader, of the allocator and of the C library's own
- * tables: a thread that is inside one of them would wait for itself for ever.
+ * Whether a thread may be borrowed where it is: by its stack, unwound with our own rules. Starting a
+ * thread takes locks of the allocator, of the dynamic loader and of the C library's own tables: a
+ * thread that is inside one of them would wait for itself for ever.
  */
 #ifndef TRACER_SAFETY_H
 #define TRACER_SAFETY_H
@@ -16,7 +16,7 @@ struct safety;
 struct space;
 
 #define SAFETY_WHY 160
-#define SAFETY_ROOM (256u << 10)	/* bytes of stack that must be left below */
+#define SAFETY_ROOM (64u << 10)	/* bytes of stack that must be left below */
 #define SAFETY_MAX_STACK (1u << 20)	/* bytes of stack that are looked at */
 
 /* What a stopped thread was doing. */

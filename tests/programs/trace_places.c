@@ -247,9 +247,14 @@ static void in_plain_thread(void)
 	in_thread(stay, 0, NULL);
 }
 
-static void in_small_thread(void)
+static void in_modest_thread(void)
 {
 	in_thread(stay, 128 << 10, NULL);
+}
+
+static void in_small_thread(void)
+{
+	in_thread(stay, 64 << 10, NULL);
 }
 
 /* The thread has ended, and its keys are being destroyed. */
@@ -284,7 +289,8 @@ static const struct {
 	{ "exit", in_exit }, { "stdio", in_stdio }, { "dlopen", in_dlopen },
 	{ "handler", in_handler }, { "alternate", in_alternate }, { "fiber", in_fiber },
 	{ "deep", in_deep }, { "generated", in_generated }, { "thread", in_plain_thread },
-	{ "small_thread", in_small_thread }, { "key", in_key }, { "crowd", in_crowd },
+	{ "modest_thread", in_modest_thread }, { "small_thread", in_small_thread },
+	{ "key", in_key }, { "crowd", in_crowd },
 };
 
 #define NR_PLACES (sizeof(places) / sizeof(places[0]))

@@ -20,18 +20,18 @@ import tracing as T  # noqa: E402
 PLACES = T.program("trace_places")
 WAITING = os.path.join(T.B, "programs/libtrace_wait.so")
 TIMES = 30
-BORROWED = {"plain", "qsort", "thread"}
+BORROWED = {"plain", "qsort", "thread", "modest_thread"}
 # A word of the reason.
 REFUSED = {
     "malloc": "malloc", "iterate": "dl_iterate_phdr", "once": "nameless", "atfork": "ork",
     "exit": "exit", "stdio": "_IO", "dlopen": "dynamic loader", "handler": "signal handler",
     "alternate": "stack", "fiber": "stack", "deep": "followed", "generated": "followed",
-    "small_thread": "256 KiB", "key": "nameless", "crowd": "followed",
+    "small_thread": "64 KiB", "key": "nameless", "crowd": "followed",
 }
 CROWD = 200
 FEW = 100   # descriptors
 
-THREADS = {"thread", "small_thread", "key", "crowd"}
+THREADS = {"thread", "modest_thread", "small_thread", "key", "crowd"}
 PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE, EPERM = 0x4206, 0x4207, 101, 1
 LIBC = ctypes.CDLL(None, use_errno=True)
 
