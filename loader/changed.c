@@ -9,7 +9,7 @@
 #include "bpf/gpucollect.h"
 
 #define MAX_CHANGES 64			/* of a process; the oldest goes */
-#define AGE_NS 2000000000ull		/* by then the new mappings have been read and all older stacks seen */
+#define AGE_NS 2000000000ull		/* by then new mappings were read, and all older stacks seen */
 
 /* What was at some addresses from a time on; 0: before all others. */
 struct change {

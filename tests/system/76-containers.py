@@ -28,6 +28,10 @@ def with_libraries(root, program, name):
         shutil.copy2(path, root + to)
 
 
+def contained(root, program, *arguments):
+    return Target(*CONTAINER, root, program, *arguments, comm=os.path.basename(program))
+
+
 def make_root(name):
     root = os.path.join(folded.TMP, name)
     os.makedirs(root)
@@ -63,7 +67,7 @@ def plain():
     root = make_root("plain")
     with_libraries(root, os.path.join(folded.CASES, "chain"), "prog")
     sh(f"mount --rbind /sys {root}/sys")
-    target = Target(*CONTAINER, root, "/bin/prog")
+    target = contained(root, "/bin/prog")
     check(not os.path.exists("/bin/prog") and numbers(target.pid)[1:] == [1],
           f"container: the case is what it claims to be: {numbers(target.pid)}")
     from_outside("container", target, *CHAIN)
@@ -85,7 +89,7 @@ def users():
     if subprocess.run(["unshare", "-U", "true"], capture_output=True).returncode:
         print("no user namespaces here")
         return
-    target = Target(*CONTAINER, "--user", root, "/bin/prog")
+    target = Target(*CONTAINER, "--user", root, "/bin/prog", comm="prog")
     from_outside("user namespace", target, *CHAIN)
     with_libraries(root, folded.GPUCOLLECT, "gpucollect")
     refused = subprocess.run(["nsenter", "-t", str(target.pid), "-U", "-m", "-p", "/bin/gpucollect",
@@ -102,7 +106,7 @@ def other_libraries():
     source = os.path.join(os.environ["TOP"], "tests/cases/unwind/chain.c")
     root = make_root("static")
     with_libraries(root, os.path.join(folded.CASES, "chain.static"), "prog")
-    from_outside("static", Target(*CONTAINER, root, "/bin/prog"), *CHAIN)
+    from_outside("static", contained(root, "/bin/prog"), *CHAIN)
 
     root = make_root("moved")
     program = os.path.join(folded.CASES, "chain")
@@ -111,7 +115,7 @@ def other_libraries():
                     (r"(/\S*ld-\S+) \(", r"=> (/\S*libc\.so\S*) \("))
     for path, name in ((program, "prog"), (loader, "ld.so"), (libc, "libc.so.6")):
         shutil.copy2(path, root + "/opt/libc/" + name)
-    target = Target(*CONTAINER, root, "/opt/libc/ld.so", "--library-path", "/opt/libc", "/opt/libc/prog")
+    target = contained(root, "/opt/libc/ld.so", "--library-path", "/opt/libc", "/opt/libc/prog")
     from_outside("glibc elsewhere", target, *CHAIN)
     # Nothing but the mappings leads to the files any more.
     sh(f"rm -rf {root}/opt {root}/bin; umount -l {root}")
@@ -124,7 +128,7 @@ def other_libraries():
         os.makedirs(root + "/lib")
         shutil.copy2("/lib/ld-musl-x86_64.so.1", root + "/lib/")
         # Its start-up code has no unwind information: one frame short of the root, and said so.
-        target = Target(*CONTAINER, root, "/bin/prog")
+        target = contained(root, "/bin/prog")
         rec = capture("-p", str(target.pid))
         n = rec.total()
         good = rec.total(lambda s: folded.holds(s, *CHAIN) and
@@ -144,7 +148,7 @@ def nested():
     with_libraries(inner, os.path.join(folded.CASES, "chain"), "prog")
     sh(f"mount --rbind /sys {outer}/sys")
     target = Target(*CONTAINER, outer, "/bin/unshare", "-m", "-p", "-f", "/bin/chroot", "/inner",
-                    "/bin/prog")
+                    "/bin/prog", comm="prog")
     seen = numbers(target.pid)
     check(len(seen) == 3 and seen[2] == 1, f"nested: the case is what it claims to be: {seen}")
     from_outside("nested", target, *CHAIN)
@@ -161,7 +165,7 @@ def deep():
     levels = 12
     argv = ["unshare", "-p", "-f", "--mount-proc"] * levels
     chain = os.path.join(folded.CASES, "chain")
-    target = Target(*argv, chain)
+    target = Target(*argv, chain, comm="chain")
     seen = numbers(target.pid)
     check(len(seen) == levels + 1, f"deep: the case is what it claims to be: {seen}")
     rec = capture("-p", "1", within=["nsenter", "-t", str(target.pid), "-m", "-p"])

@@ -68,7 +68,8 @@ class Target:
     """A command whose last process is the one to attach to: `pid` as this test sees it."""
     all = []
 
-    def __init__(self, *argv, works=True, **env):
+    def __init__(self, *argv, works=True, comm=None, **env):
+        self.comm = comm	# of the one that is wanted, where others work before it
         self.name = f"{os.getpid()}-{len(Target.all)}"
         self.process = subprocess.Popen(argv, cwd=folded.TMP, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -93,14 +94,18 @@ class Target:
                 continue
 
     def busy(self):
+        """The last of those that started each other, when it burns CPU time, as wrappers may have, too."""
+        fields = {}
         for pid in self.members():
             try:
-                with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
-                    fields = f.read().rsplit(")", 1)[1].split()
+                comm, rest = text_of(f"/proc/{pid}/stat").split("(", 1)[1].rsplit(")", 1)
+                fields[pid] = [comm, *rest.split()]
             except OSError:
                 continue
-            if fields[0] != "Z" and int(fields[11]) >= 10:	# utime, in ticks: a tenth of a second
-                return pid
+        parents = {int(f[2]) for f in fields.values()}
+        for pid, f in fields.items():
+            if pid not in parents and f[1] != "Z" and int(f[12]) >= 10 and self.comm in (None, f[0]):
+                return pid	# 10 ticks: 0.1 s
         return None
 
     def end(self):
@@ -171,7 +176,8 @@ def nearly_all(check, what, rec, pid, *names, least=0.99):
     mine = [s for s in rec.settled() if s.pid == pid]
     n = sum(s.weight for s in mine)
     good = sum(s.weight for s in mine if folded.holds(s, *names) and not folded.is_cut(s))
-    if not check(n >= FEW and good >= least * n, f"{what}: {';'.join(names)} in {good} of {n}",
+    # One or two may be of the moments between what the program does all the time.
+    if not check(n >= FEW and good >= least * n - 2, f"{what}: {';'.join(names)} in {good} of {n}",
                  f"status {rec.status}: {rec.err}"):
         folded.show(mine)
 
