@@ -152,7 +152,7 @@ def counts(gpucollect):
 
 
 def again(gpucollect, times):
-    steps = 400
+    steps = 250
     argv = ["python3", "product_gated.py", "again", str(steps)]
     target, twin = Target("again", argv), Target("again-plain", argv)
     before = float(target.until("ready").split()[1])

@@ -151,7 +151,7 @@ fi
 
 if wants again; then
 	log=$out/9-again.txt
-	check 200 python3 product_attach.py again "$gpc" "${PRODUCT_AGAIN:-50}"
+	check 280 python3 product_attach.py again "$gpc" "${PRODUCT_AGAIN:-50}"
 fi
 
 # Speed lines "NAME US CPU_US" of a command, marked with how it ran.
