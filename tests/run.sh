@@ -13,6 +13,10 @@
 # absolute), GPUCOLLECT (the program), TEST_TMP (a folder of its own, also TMPDIR) and no standard
 # input. It writes into TEST_TMP only. A line "timeout: SECONDS" among its first 12 sets its limit.
 # It has failed, too, when it leaves processes behind. Output and folder of a failed test are kept.
+#
+# Two tests run at a time: one of those that launch (system/2, 3, 4 and 6), whose probes in a common
+# driver's file others of them would find there, and one of the rest. A line "alone: WHY" among the
+# first 12 keeps one for the end, when nothing else runs.
 # Status: 0 when something ran and nothing failed.
 set -u
 
@@ -37,7 +41,7 @@ export TOP B GPUCOLLECT=$B/gpucollect LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
 export CK_VERBOSITY=normal CK_FORK=yes
 
 passed=0 failed=0 skipped=0 failures=() runner="" work=""
-names=() files=()
+names=() files=() lanes=()
 
 add() { names+=("$1"); files+=("$2"); }
 
@@ -86,12 +90,27 @@ end_left_behind() {	# FOLDER -> the command lines of what had to be killed
 	done
 }
 
-limit_of() {	# NAME FILE
-	local source=$2 stated
+stated() {	# NAME FILE WORD PATTERN -> what the test says of itself
+	local source=$2
 	case $1 in unit/*) source=$TOP/tests/unit/test_${1#unit/}.c ;; esac
-	stated=$(head -n 12 "$source" 2>/dev/null |
-		sed -nE 's/^[#/* \t]*timeout: ([0-9]+).*/\1/p' | head -n 1)
-	echo "${stated:-$limit}"
+	head -n 12 "$source" 2>/dev/null | sed -nE "s|^[#/* \t]*$3: ($4).*|\1|p" | head -n 1
+}
+
+limit_of() {	# NAME FILE
+	local own
+	own=$(stated "$1" "$2" timeout '[0-9]+')
+	echo "${own:-$limit}"
+}
+
+lane_of() {	# NAME FILE
+	if [ -n "$(stated "$1" "$2" alone '.+')" ]; then
+		echo alone
+	else
+		case $1 in
+		system/[2346]*) echo launches ;;
+		*) echo rest ;;
+		esac
+	fi
 }
 
 report() {	# WORD NAME DETAIL
@@ -155,11 +174,38 @@ run_one() {	# NAME FILE
 	wait $runner
 	status=$?
 	runner=
-	judge "$name" $status "$time" "$dir" $((SECONDS - start))
+	judge "$name" $status "$time" "$dir" $((SECONDS - start)) >"$work/report.$lane"
+	flock "$work" cat "$work/report.$lane"
+	rm -f "$work/report.$lane"
+}
+
+run_lane() {
+	local i
+	lane=$1 passed=0 failed=0 skipped=0 failures=()
+	for i in "${!names[@]}"; do
+		[ "${lanes[i]}" = "$lane" ] && run_one "${names[i]}" "${files[i]}"
+	done
+	echo "$passed $failed $skipped ${failures[*]}" >"$work/lane.$lane"
+}
+
+end_lane() {
+	[ -z "$runner" ] || kill -KILL -- "-$runner" 2>/dev/null
+	exit 130
+}
+
+add_lane() {	# its counts to the sum
+	local p f s rest
+	read -r p f s rest <"$work/lane.$1" || return
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+	# shellcheck disable=SC2206 # names hold no blanks
+	failures+=($rest)
+	rm -f "$work/lane.$1"
 }
 
 interrupted() {
-	[ -z "$runner" ] || kill -KILL -- "-$runner" 2>/dev/null
+	# shellcheck disable=SC2046 # numbers
+	kill $(jobs -p) 2>/dev/null
+	wait
 	for dir in "$work"/*/tmp; do
 		end_left_behind "$dir" >/dev/null
 	done
@@ -181,7 +227,16 @@ fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/gpucollect-check.XXXXXX") && chmod 755 "$work" || exit 1
 trap interrupted INT TERM HUP
 for i in "${!names[@]}"; do
-	run_one "${names[i]}" "${files[i]}"
+	lanes[i]=$(lane_of "${names[i]}" "${files[i]}")
+done
+for set in "launches rest" alone; do
+	for lane in $set; do
+		(trap end_lane INT TERM HUP; run_lane "$lane") &
+	done
+	wait
+	for lane in $set; do
+		add_lane "$lane"
+	done
 done
 rmdir "$work" 2>/dev/null
 

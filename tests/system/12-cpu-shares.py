@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # timeout: 100
+# alone: shares of CPU time
 """Shares of CPU time agree with the program's own clock, and widths are samples times the period.
 
 Each sample is a draw: of n, a function with the share p gets n p, give or take sqrt(n p (1 - p)).

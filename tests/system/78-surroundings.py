@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # timeout: 200
+# alone: switches a CPU off
 """The inputs E-01 to E-04: CPUs that are not there, namespaces, rights and parts of the system missing."""
 import os
 import re

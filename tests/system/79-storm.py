@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # timeout: 120
+# alone: thousands of processes
 """Thousands of processes that live for less than a millisecond each: seen, and cheap to look at."""
 import os
 import re
