@@ -164,7 +164,7 @@ static int setup_store(struct session *s)
 	if (session__wants_launches(s->options)) {
 		struct launches_config launches = {
 			.tally = s->tally,
-			.site = s->sites ? sites__cheapest(s->sites) : SITE_NONE,
+			.site = s->sites ? SITE_NOP1 : SITE_NONE,
 			.refused = session__on_refused,
 			.unreached = session__on_unreached,
 			.armed = session__on_armed,
@@ -188,8 +188,6 @@ static int setup_sites(struct session *s)
 		return -errno;
 	s->sites = sites__new(s->probes);
 	err = s->sites ? sites__attach(s->sites, fd, NULL) : -ENOMEM;
-	if (!err)
-		sites__compare(s->sites, fd);
 	close(fd);
 	return err;
 }

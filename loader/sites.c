@@ -2,24 +2,18 @@
 #include "loader/sites.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "loader/base/array.h"
-#include "loader/base/clock.h"
 #include "loader/base/fault.h"
-#include "loader/base/log.h"
 #include "loader/library.h"
 
 #define MAX_FILE (16 << 20)	/* a library has some 100 KiB */
-#define WARM_CALLS 400		/* the kernel turns a nop5 probe into a call after some hits */
-#define TIMED_CALLS 400
 
 struct file {
 	dev_t device;
@@ -35,8 +29,6 @@ struct user {
 
 struct sites {
 	struct probes *probes;
-	enum channel_site cheapest;
-	bool only_nop1;		/* the kernel refuses the others */
 	struct file *file;
 	size_t nr, size;
 	struct user *user;
@@ -50,7 +42,6 @@ struct sites *sites__new(struct probes *probes)
 	if (!s)
 		return NULL;
 	s->probes = probes;
-	s->cheapest = SITE_NOP1;
 	return s;
 }
 
@@ -63,13 +54,12 @@ void sites__free(struct sites *s)
 	free(s);
 }
 
-enum channel_site sites__cheapest(const struct sites *s)
-{
-	return s->cheapest;
-}
-
-/* Offsets in the file, by enum channel_site. It may be cut meanwhile: so it is read, not mapped. */
-static int find_sites(int fd, uint64_t offset[NR_CHANNEL_SITES])
+/*
+ * Where the site is in the file. That may be cut meanwhile: so it is read, not mapped. Of the two sites
+ * only nop1 is used: Linux 6.18 turns a nop5 with a probe into a call while threads run through it, and
+ * some of them came out one byte behind the breakpoint, which there is no instruction.
+ */
+static int find_site(int fd, uint64_t *offset)
 {
 	struct stat st;
 	char *bytes;
@@ -83,10 +73,7 @@ static int find_sites(int fd, uint64_t offset[NR_CHANNEL_SITES])
 	if (!bytes)
 		return -ENOMEM;
 	if (pread(fd, bytes, (size_t)st.st_size, 0) == (ssize_t)st.st_size &&
-	    !library__offset_in(bytes, (size_t)st.st_size, "gpucollect_site_nop1",
-				&offset[SITE_NOP1]) &&
-	    !library__offset_in(bytes, (size_t)st.st_size, "gpucollect_site_nop5",
-				&offset[SITE_NOP5]))
+	    !library__offset_in(bytes, (size_t)st.st_size, "gpucollect_site_nop1", offset))
 		err = 0;
 	free(bytes);
 	return err;
@@ -110,23 +97,12 @@ bool sites__has(const struct sites *s, int fd)
 	return !fstat(fd, &st) && find(s, &st) < s->nr;
 }
 
-/* The hello comes through nop1, so that one is enough, and needed. */
-static int attach(struct sites *s, int fd, const uint64_t *offset, struct probe **probe)
+static int attach(struct sites *s, int fd, uint64_t offset, struct probe **probe)
 {
 	char path[64];
-	int err;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (!s->only_nop1) {
-		err = probes__attach_sites(s->probes, path, &offset[SITE_NOP1], NR_CHANNEL_SITES - 1,
-					   probe);
-		if (!err)
-			return 0;
-		log_debug("not all probe sites can be attached: %s", strerror(-err));
-	}
-	err = probes__attach_sites(s->probes, path, &offset[SITE_NOP1], 1, probe);
-	s->only_nop1 |= !err;
-	return err;
+	return probes__attach_sites(s->probes, path, &offset, 1, probe);
 }
 
 /* Finds the file among those known, or adds it without a probe. */
@@ -144,8 +120,8 @@ static int know(struct sites *s, const struct stat *st, uint32_t *file)
 
 int sites__attach(struct sites *s, int fd, const struct process *p)
 {
-	uint64_t offset[NR_CHANNEL_SITES] = {};
-	int err = find_sites(fd, offset);
+	uint64_t offset = 0;
+	int err = find_site(fd, &offset);
 	struct stat st;
 	uint32_t file;
 
@@ -181,46 +157,4 @@ void sites__sweep(struct sites *s)
 		}
 	}
 	s->nr_users = kept;
-}
-
-/* ns for a call of the site with its probe; the program ignores this process. */
-static uint64_t time_site(void (*site)(uint64_t, const void *))
-{
-	struct channel_launch launch = { .id = 1 };
-	uint64_t start;
-	int i;
-
-	for (i = 0; i < WARM_CALLS; i++)
-		site(1, &launch);
-	start = clock__now_ns();
-	for (i = 0; i < TIMED_CALLS; i++)
-		site(1, &launch);
-	return (clock__now_ns() - start) / TIMED_CALLS;
-}
-
-void sites__compare(struct sites *s, int fd)
-{
-	uint64_t ns[NR_CHANNEL_SITES] = {}, offset[NR_CHANNEL_SITES] = {};
-	struct stat st;
-	char *image;
-	int n;
-
-	if (s->only_nop1 || find_sites(fd, offset) || fstat(fd, &st))
-		return;
-	image = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
-	if (image == MAP_FAILED)
-		return;
-	for (n = 1; n < NR_CHANNEL_SITES; n++) {
-		void (*site)(uint64_t, const void *);
-		char *at = image + offset[n];
-
-		memcpy(&site, &at, sizeof(site));
-		ns[n] = time_site(site);
-		if (ns[n] < ns[s->cheapest])
-			s->cheapest = (enum channel_site)n;
-	}
-	log_debug("probe site: nop1 %" PRIu64 " ns, nop5 %" PRIu64 " ns", ns[SITE_NOP1],
-		  ns[SITE_NOP5]);
-	munmap(image, (size_t)st.st_size);
-	FAULT_POINT("site-chosen");
 }

@@ -16,7 +16,7 @@ struct sites *sites__new(struct probes *probes);	/* NULL: out of memory */
 void sites__free(struct sites *s);	/* NULL is fine; the probes go with struct probes */
 
 /*
- * Attaches to the sites in a file with a library, of any build, unless that was done. The file may be a
+ * Attaches to the site in a file with a library, of any build, unless that was done. The file may be a
  * target's. `p` maps it, and stays `kept`; NULL: it is our own. 0; -ENOEXEC: it has no sites; or another
  * negative errno.
  */
@@ -25,12 +25,5 @@ int sites__attach(struct sites *s, int fd, const struct process *p);
 void sites__sweep(struct sites *s);
 /* Whether that was done for this file: it is a library. */
 bool sites__has(const struct sites *s, int fd);
-
-/*
- * Finds out which site is cheapest on this kernel, by calling those of a file of our own that was
- * attached to; SITE_NOP1 until then, and where that can't be found out.
- */
-void sites__compare(struct sites *s, int fd);
-enum channel_site sites__cheapest(const struct sites *s);
 
 #endif
