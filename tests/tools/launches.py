@@ -197,19 +197,22 @@ class Attached:
         wait_for(self.is_recording, "recording")
 
 
+def path_of(kind):
+    return os.path.join(kind if "/" in kind else os.path.join(B, kind), "libcuda.so.1")
+
+
 @functools.lru_cache
 def driver_of(kind):
-    return slots.Driver(os.path.join(kind if "/" in kind else os.path.join(B, kind),
-                                     "libcuda.so.1"))
+    return slots.Driver(path_of(kind))
 
 
 def is_entered(pid, kind, mode):
     """Slots are swapped, or probes in the driver's code."""
-    driver = driver_of(kind)
     try:
+        # Of an odd driver's entries nobody knows the slots.
         if by_probes(mode):
-            return bool(slots.changed_code(pid, driver.path))
-        return bool(driver.away(pid))
+            return bool(slots.changed_code(pid, path_of(kind)))
+        return bool(driver_of(kind).away(pid))
     except (OSError, ValueError):
         return True	# gone
 
