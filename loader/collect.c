@@ -200,6 +200,12 @@ static uint32_t unwind_raw(struct collect *c, const struct rec_raw *rec, struct 
 
 /* --- records ------------------------------------------------------------------------------ */
 
+static void on_thread(struct collect *c, const struct process *p, uint32_t tid)
+{
+	if (c->config.threads && thread_names__met(c->config.threads, p, tid))
+		c->counters.no_memory++;
+}
+
 static void on_sample(struct collect *c, const struct rec_sample *rec, struct process *p,
 		      uint32_t user)
 {
@@ -215,6 +221,7 @@ static void on_sample(struct collect *c, const struct rec_sample *rec, struct pr
 
 	if (rec->head.time < c->from)
 		return;
+	on_thread(c, p, rec->tid);
 	if (user == STACKS_NONE || (rec->kernel && key.kernel == STACKS_NONE))
 		c->counters.no_stack++;
 	if (tally__add(c->config.tally, &key, &one))
@@ -228,6 +235,7 @@ static void on_launch(struct collect *c, const struct rec_launch *rec, struct pr
 {
 	c->counters.launches++;
 	FAULT_POINT("launch");
+	on_thread(c, p, rec->tid);
 	if (user == STACKS_NONE)
 		c->counters.no_stack++;
 	if (c->config.launches && launches__record(c->config.launches, p, rec, user))

@@ -17,6 +17,7 @@
 #include "loader/recent.h"
 #include "loader/stacks.h"
 #include "loader/tally.h"
+#include "loader/thread_names.h"
 
 struct collect;
 
@@ -31,6 +32,7 @@ struct collect_config {
 	struct tally *tally;
 	struct launches *launches;	/* NULL: none are recorded */
 	struct jit *jit;		/* NULL: code made at run time stays without names */
+	struct thread_names *threads;	/* NULL: nobody asks for them */
 	bool all;
 	collect_mapped mapped;
 	void (*catch_up)(void *ctx);	/* has `recent` filled with all that the kernel told */

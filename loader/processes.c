@@ -2,17 +2,15 @@
 #include "loader/processes.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "loader/base/array.h"
 #include "loader/base/clock.h"
 #include "loader/base/log.h"
 #include "loader/base/table.h"
+#include "loader/comm.h"
 #include "loader/mappings.h"
 #include "loader/slots.h"
 
@@ -70,26 +68,6 @@ static void set_comm(struct process *p, const char *comm)
 {
 	memset(p->comm, 0, sizeof(p->comm));
 	memcpy(p->comm, comm, strnlen(comm, sizeof(p->comm) - 1));
-}
-
-static void read_comm(struct process *p)
-{
-	char path[64], comm[GPUCOLLECT_COMM_LEN + 2];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)p->tgid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	n = read(fd, comm, sizeof(comm) - 1);
-	close(fd);
-	if (n <= 0)
-		return;
-	if (comm[n - 1] == '\n')
-		n--;
-	comm[n] = '\0';
-	set_comm(p, comm);
 }
 
 struct process *processes__find(struct processes *ps, pid_t tgid)
@@ -260,7 +238,7 @@ struct process *processes__get(struct processes *ps, pid_t tgid, bool target)
 	p = processes__add(ps, tgid, target);
 	if (!p)
 		return NULL;
-	read_comm(p);
+	comm__read(tgid, tgid, p->comm);
 	err = processes__refresh(ps, p);
 	if (err)
 		log_debug("mappings of process %d: %s", (int)tgid, strerror(-err));

@@ -85,6 +85,8 @@ static void on_second(struct session *s)
 	s->mappings_missed = false;
 	processes__sweep(s->processes);
 	session__look_for_targets(s);
+	if (s->threads)
+		thread_names__look_again(s->threads, s->processes);
 	progress__show(s->options, s->collect, s->probes, clock__now_ns() - s->started);
 }
 
@@ -225,6 +227,7 @@ static void teardown(struct session *s)
 	sites__free(s->sites);
 	library__free(s->library);
 	tally__free(s->tally);
+	thread_names__free(s->threads);
 	stacks__free(s->stacks);
 	jit__free(s->jit);
 	debuginfod__free(s->debuginfod);

@@ -194,6 +194,8 @@ static int build_profile(struct session *s, struct symbols *symbols, struct prof
 		err = add_files(s, symbols);
 	if (!err)
 		err = report__build(&in, p);
+	if (!err && s->threads)
+		err = thread_names__add(s->threads, s->processes, p);
 	if (!err)
 		err = facts__add(&facts, p);
 	run->duration_ns = (s->stopped ? s->stopped : clock__now_ns()) - s->started;

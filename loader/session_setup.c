@@ -156,7 +156,9 @@ static int setup_store(struct session *s)
 	config.stacks = s->stacks = stacks__new();
 	config.recent = s->recent = recent__new();
 	config.tally = s->tally = tally__new();
-	if (!s->files || !s->recent || !s->jit || !s->stacks || !s->tally)
+	config.threads = s->threads = s->options->per_thread ? thread_names__new() : NULL;
+	if (!s->files || !s->recent || !s->jit || !s->stacks || !s->tally ||
+	    (s->options->per_thread && !s->threads))
 		return -ENOMEM;
 	config.processes = s->processes = processes__new(&shared, s->files);
 	if (!s->processes)

@@ -97,9 +97,12 @@ def odd_names():
         check(name in leaves, f"odd_symbol: {name}", leaves)
     for what, target in (("names.py", [sys.executable, f"{TOP}/tests/cases/python/names.py", "1"]),
                          ("comm", case("comm"))):
-        rec = folded.record(target, "--per-thread", secs=2, frequency=199)
+        rec = folded.record(target, "--per-thread", secs=4, frequency=199)
         check(rec.total() > 0, f"{what}: {rec.total()} samples", rec.err)
         readable(what, rec.path)
+        threads = {s.user[0].split(" ", 2)[2] for s in rec.stacks if "spin_" in "".join(s.user)}
+        check(what != "comm" or threads == {"k) R 1 2?(z", "two words:x #7"}, f"{what}: its threads' names",
+              threads)
     r = L.run(case("kernel_names"), metric="launches")
     readable("kernel_names", r.path)
     check(len(r.by_kernel()) == 15 and set(r.by_kernel().values()) == {50}, "kernel_names: 15 kernels",
