@@ -126,15 +126,20 @@ static int move_away(struct placing *p, struct remote *r)
 	return p->lost;
 }
 
-/* What is at that number there: a handle that nothing can be done with, or negative errno. */
+/* What is at that number there: a handle that nothing can be done with. -ESRCH: the thread is gone. */
 static int look_at(pid_t pid, pid_t tid, int fd)
 {
-	char path[64];
-	int handle;
+	char path[64], byte;
+	int handle, err;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%d", (int)pid, (int)tid, fd);
 	handle = open(path, O_PATH | O_CLOEXEC);
-	return handle < 0 ? -errno : handle;
+	if (handle >= 0)
+		return handle;
+	err = -errno;
+	/* Of one that is ending no number stands for anything any more, nor has it a program. */
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/exe", (int)pid, (int)tid);
+	return err == -ENOENT && readlink(path, &byte, 1) < 0 ? -ESRCH : err;
 }
 
 /* The kernel's own mount, on which memfds lie and nothing that has a name. */
@@ -247,7 +252,7 @@ int placing__make(struct placing *p, struct remote *r)
 	FAULT_POINT("trace-mapped");
 	if (!err)
 		p->why[0] = '\0';	/* of a way that was not the only one */
-	else if (!p->why[0])
+	else if (err != -ESRCH && !p->why[0])
 		snprintf(p->why, p->why_size, "the library can't be put into a memfd of it: %s",
 			 strerror(-err));
 	if (err && !p->lost)
