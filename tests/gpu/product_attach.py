@@ -5,6 +5,7 @@
 product_attach.py counts GPUCOLLECT   PyTorch training, a decode loop with CUDA graphs, an nvcc program:
                                       counts, names and stacks of a window, against CUPTI in a twin
 product_attach.py again GPUCOLLECT N  attaches to a training run N times and lets it go again
+product_attach.py after GPUCOLLECT    how fast the same process runs before, while and after it is recorded
 Exit status 1 if something that must hold does not.
 """
 import os
@@ -198,9 +199,34 @@ def again(gpucollect, times):
         fail("memory grows")
 
 
+def after(gpucollect):
+    target = Target("after", ["python3", "product_gated.py", "again", "10"])
+    target.until("ready")
+
+    def speed():
+        target.say("speed")
+        return float(target.until("speed").split()[1])
+
+    rounds = []
+    for _ in range(4):
+        before = [speed() for _ in range(6)]
+        rec = Recording(gpucollect, target.pid, "after", "--metric", "launches")
+        during = [speed() for _ in range(3)]
+        rec.stop()
+        rounds.append([statistics.median(v) for v in (before, during, [speed() for _ in range(6)])])
+    print("  relu loop, us before, while, after: " +
+          "; ".join(" ".join(f"{v:.3f}" for v in r) for r in rounds))
+    # The last state before each attach is the one after the detach before it: only the first is untouched.
+    first = rounds[0][0]
+    print("  after / before the first attach: " + ", ".join(f"{r[2] / first:.3f}" for r in rounds))
+    target.end()
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "counts":
         counts(sys.argv[2])
+    elif sys.argv[1] == "after":
+        after(sys.argv[2])
     else:
         again(sys.argv[2], int(sys.argv[3]))
     print("  ok" if not bad else f"  {bad} wrong")

@@ -152,6 +152,7 @@ fi
 if wants again; then
 	log=$out/9-again.txt
 	check 280 python3 product_attach.py again "$gpc" "${PRODUCT_AGAIN:-50}"
+	check 90 python3 product_attach.py after "$gpc"
 fi
 
 # Speed lines "NAME US CPU_US" of a command, marked with how it ran.
