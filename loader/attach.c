@@ -162,10 +162,12 @@ static void decide(struct attach *a, struct process *p)
 {
 	const char *why = kept_out__why(p->tgid);
 
+	a->counts.decided++;
 	if (why) {
+		a->counts.kept_out++;
 		set_way(a, p, WAY_KEPT_OUT);
 		a->counts.untimed++;
-		log_warn_some("process %d (%s) is kept out of, since %s: its launches are not seen, its "
+		log_warn_some("process %d (%s) is left alone, since %s: its launches are not seen, its "
 			      "CPU time is", (int)p->tgid, p->comm, why);
 	} else if (!a->injection) {
 		count_by_probes(a, p);

@@ -60,6 +60,8 @@ struct attach_counts {
 	unsigned int timed;	/* processes whose library has begun to time */
 	unsigned int taken;	/* left out, since they are recorded by another */
 	unsigned int untimed;	/* with a driver, but without a library that times */
+	unsigned int decided;	/* processes with a driver */
+	unsigned int kept_out;	/* those of them that are left alone, and of which that was said */
 	unsigned int later;	/* not entered at the first try, which is not the last */
 };
 void attach__counts(const struct attach *a, struct attach_counts *counts);

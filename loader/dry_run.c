@@ -149,12 +149,14 @@ static int show(void *ctx, pid_t pid)
 	d->shown++;
 	text__printf(&d->out, "process %d (", (int)pid);
 	add_name(d, pid);
-	text__printf(&d->out, "), %u threads\n", count_threads(pid));
+	text__add_string(&d->out, "), ");
+	text__add_count(&d->out, count_threads(pid), "thread", "threads");
+	text__add_string(&d->out, "\n");
 	why = d->options->no_gpu || l.fd < 0 ? NULL : kept_out__why(pid);
 	if (l.path && !d->options->no_gpu)
 		add_driver(d, l.path);
 	if (l.fd < 0 || d->options->no_gpu || why)
-		text__printf(&d->out, "  CPU samples only%s%s\n", why ? ": it is kept out of, since " : "",
+		text__printf(&d->out, "  CPU samples only%s%s\n", why ? ": it is left alone, since " : "",
 			     why ? why : l.fd < 0 ? ", unless it loads the CUDA driver" : "");
 	else
 		add_way(d, l.fd, "brought by a borrowed thread and a memfd");

@@ -126,6 +126,8 @@ static const char *without_launches(const struct result *r)
 		return advice;
 	if (!profile__run_const(r->profile)->driver_seen)
 		return "no process loaded libcuda, so nothing used CUDA; --metric cpu shows CPU time";
+	if (profile__run_const(r->profile)->all_left_alone)
+		return "what loaded libcuda is left alone, see above; --metric cpu shows CPU time";
 	return "libcuda was loaded, but nothing was launched; --metric cpu shows CPU time";
 }
 

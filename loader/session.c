@@ -243,6 +243,15 @@ static void teardown(struct session *s)
 	close_fd(s->cgroup_fd);
 }
 
+/* Stopped while those that run already were entered. */
+static int give_up(struct session *s)
+{
+	s->stopped = clock__now_ns();
+	session__drain(s);
+	log_error("stopped before anything was recorded");
+	return s->aborted ? EXIT_ABORTED : EXIT_EMPTY;
+}
+
 static int run(struct session *s)
 {
 	char *why = NULL;
@@ -264,6 +273,8 @@ static int run(struct session *s)
 		return session__fail(err, why, "the output");
 	FAULT_POINT("output-ready");
 	code = session__enter_targets(s);
+	if (!code && s->stop && !s->command)
+		return give_up(s);
 	if (!code)
 		code = session__start(s);
 	if (code)

@@ -80,6 +80,8 @@ void session__drain(struct session *s)
 		launches__only(s->launches, s->started, s->stopped);
 		launches__stop(s->launches);
 	}
+	if (attach)
+		attach__counts(attach, &s->reached);
 	s->attach = NULL;	/* nobody is let in any more */
 	if (attach)
 		await_tracers(s, attach);
@@ -130,6 +132,15 @@ static bool driver_seen(const struct session *s)
 		if (driver__is_named(files__path(s->files, i)))
 			return true;
 	return false;
+}
+
+static bool all_left_alone(const struct session *s)
+{
+	struct attach_counts counts = s->reached;
+
+	if (s->attach)
+		attach__counts(s->attach, &counts);
+	return counts.kept_out && counts.kept_out == counts.decided;
 }
 
 /*
@@ -200,6 +211,7 @@ static int build_profile(struct session *s, struct symbols *symbols, struct prof
 		err = facts__add(&facts, p);
 	run->duration_ns = (s->stopped ? s->stopped : clock__now_ns()) - s->started;
 	run->driver_seen = driver_seen(s);
+	run->all_left_alone = all_left_alone(s);
 	run->frequency = s->options->no_cpu ? 0 : s->options->frequency;
 	run->metrics = (s->options->no_cpu ? 0 : 1u << PROFILE_CPU_NS | 1u << PROFILE_CPU_SAMPLES) |
 		       (session__wants_launches(s->options) ? 1u << PROFILE_LAUNCHES : 0) |

@@ -44,6 +44,7 @@ struct session {
 	struct library *library;
 	struct sites *sites;
 	struct attach *attach;
+	struct attach_counts reached;	/* when `attach` is gone */
 	struct collect *collect;
 	struct sampling *sampling;
 	struct recent *recent;

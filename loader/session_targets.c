@@ -278,8 +278,8 @@ static int judge(const struct session *s)
 			 "left out");
 		return 0;
 	}
-	log_warn("nothing that runs has loaded the CUDA driver: there will be no GPU time unless it "
-		 "does; --metric cpu shows CPU time");
+	log_warn("none of these processes has loaded the CUDA driver: there will be no GPU time unless "
+		 "one does; --metric cpu shows CPU time");
 	return 0;
 }
 

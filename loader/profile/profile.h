@@ -177,6 +177,7 @@ struct profile_run {
 	uint64_t gpu_busy_ns;	/* union of device time; only where gpu_busy_known */
 	bool gpu_busy_known;	/* every piece of work was timed */
 	bool driver_seen;	/* a process had libcuda mapped */
+	bool all_left_alone;	/* all that had wanted no look at their launches */
 	uint64_t own_cpu_ns;	/* CPU time of the collector while it captured; 0: not known */
 	uint64_t own_rest_ns;	/* the same before and after; 0: not known */
 	uint64_t own_bpf_ns;	/* CPU time of its BPF programs; 0: not known */

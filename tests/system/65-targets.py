@@ -269,6 +269,23 @@ def kept_out():
         t.end()
 
 
+def nothing():
+    """Why there is nothing: it's left alone, or was hardly begun; never that it launched nothing."""
+    kept, t = Steady(GPUCOLLECT_DISABLE="1"), Steady()
+    run = Collector("-p", str(kept.pid), "-d", "0.2").wait()
+    check(run.status == 2 and "left alone, see above" in run.said[-1], f"kept out: {run.status} {run.said}")
+    for wait in range(0, 1000, 100):
+        g = Collector("-p", str(t.pid))
+        time.sleep(wait / 1000)
+        run = g.stop()
+        check("recording" in "".join(run.said) or run.status == -signal.SIGINT or
+              (run.status == 2 and "stopped before anything was recorded" in run.said[-1]),
+              f"stopped after {wait} ms: {run.status} {run.said}")
+        check(t.away() == [], f"stopped after {wait} ms: slots {t.away()}")
+    kept.end()
+    t.end()
+
+
 def group():
     """A control group: one that is in it, one below, one that comes later; none: an error."""
     mount = next((line.split()[1] for line in open("/proc/mounts", encoding="utf-8")
@@ -367,7 +384,7 @@ def dry():
 
 
 wanted = sys.argv[1:]
-for part in (several, children, in_the_middle, second, closes_descriptors, of_a_command, kept_out, group, everywhere, dry):
+for part in (several, children, in_the_middle, second, closes_descriptors, of_a_command, kept_out, nothing, group, everywhere, dry):
     if not wanted or part.__name__ in wanted:
         before = check.failures
         part()
