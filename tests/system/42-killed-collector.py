@@ -65,7 +65,7 @@ EARLY = ["tick"]
 FIRST = ["library-written"]	# alone: whoever finds the file there does not write it
 BEFORE = ["events-set-up", "driver-checked", "programs-opened", "programs-loaded",
           "processes-followed", "library-placed", "sites-probed", "probe-attached",
-          "site-chosen", "store-set-up", "cpu-opened", "cpu-opened@2",
+          "store-set-up", "cpu-opened", "cpu-opened@2",
           "sampling-set-up", "command-forked", "targets-known", "targets-set-up", "output-ready"]
 # The library is brought by the tracer, in two holds of a thread. These it passes only when it fails.
 UNDOING = ["trace-unmapped", "trace-closed", "trace-left"]
