@@ -160,7 +160,7 @@ static void probe__free(void *arg)
 		FAULT_POINT("probe-detached");
 	}
 	if (probe->multi_fd >= 0) {
-		close(probe->multi_fd);
+		uprobes__detach(probe->multi_fd);
 		FAULT_POINT("probe-detached");
 	}
 	free(probe);

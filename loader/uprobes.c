@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <linux/bpf.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -40,6 +42,22 @@ int uprobes__attach(int program_fd, const char *path, const uint64_t *offsets,
 	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 
 	return fd < 0 ? -errno : fd;
+}
+
+static int close_link(void *fd)
+{
+	return close(*(int *)fd);
+}
+
+void uprobes__detach(int fd)
+{
+	_Alignas(16) char stack[16384];
+	pid_t pid = clone(close_link, stack + sizeof(stack), CLONE_VM | CLONE_FILES | CLONE_VFORK, &fd);
+
+	if (pid < 0)
+		close(fd);
+	while (pid > 0 && waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
 }
 
 static int load_program(void)

@@ -26,9 +26,16 @@ bool uprobes__per_process(void);
 
 /*
  * In process `pid`, or with 0 in every process that maps the file, which must be a regular one. Cookies
- * may be NULL. A descriptor (closing it detaches) or a negative errno; then none is attached.
+ * may be NULL. A descriptor for uprobes__detach, or a negative errno; then none is attached.
  */
 int uprobes__attach(int program_fd, const char *path, const uint64_t *offsets,
 		    const uint64_t *cookies, size_t nr, pid_t pid);
+
+/*
+ * Closes it, in a process of its own that shares our descriptors: whoever is killed (SIGKILL) inside of
+ * that leaves the breakpoints in all programs ("failed to unregister, leaking uprobe", Linux 6.18),
+ * where they cost time at each launch until the program ends.
+ */
+void uprobes__detach(int fd);
 
 #endif
