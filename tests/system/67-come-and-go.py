@@ -3,8 +3,8 @@
 # timeout: 300
 """Processes come and go under one gpucollect: each is entered, and nothing of them stays in it.
 
-COMING=N changes their number (30). Memory, descriptors and threads of gpucollect are looked at after a
-third of them and at the end, when none of them lives.
+COMING=N changes their number (30). Memory, descriptors and threads of gpucollect are looked at after each
+third of them, when none of them lives.
 """
 import os
 import re
@@ -60,14 +60,14 @@ def come_and_go(mode):
         while (line := parent.stdout.readline()) != "over\n":
             if m := re.match(r"total (\d+) 0$", line):
                 made += int(m[1])
-        if number in (COMING // 3, COMING):
+        if number % (COMING // 3) == 0:
             samples.append(Usage(g.process.pid))
     parent.stdin.close()
     parent.wait(30)
     g.process.wait(60)
     r = L.Run(g.process.returncode, "", g.said(), path)
-    early, late = samples
-    print(f"{mode}: {early}; at the end {late}; {r.said[1:2]}")
+    early, middle, late = samples[0], samples[1], samples[2]
+    print(f"{mode}: {early}; then {middle}; at the end {late}; {r.said[1:2]}")
     check(r.status == 0 and not r.complaints(), f"{mode}: {r.status} {r.complaints()}")
     check({s.pid for s in r.stacks} == set(children), f"{mode}: not all children are in the result")
     check(0 < r.launches() <= made and (L.by_probes(mode) or r.timed() == r.launches()),
@@ -75,8 +75,10 @@ def come_and_go(mode):
     # Probes are let go in the background, a moment after their process has ended.
     check(len(late.files) <= len(early.files) + 4, f"{mode}: files {sorted(late.files)}")
     check(late.threads <= early.threads + 8, f"{mode}: threads {early.threads} -> {late.threads}")
-    check(late.memory <= early.memory + 1024 and late.shared <= early.shared + 1024,
-          f"{mode}: memory {early} -> {late}")
+    # A thread that gets a heap of its own under load does so once: what leaks does so in each third.
+    grown = min(middle.memory - early.memory, late.memory - middle.memory)
+    check(grown <= 512 and late.shared <= early.shared + 1024,
+          f"{mode}: memory {early} -> {middle} -> {late}")
 
 
 os.mkfifo(f"{L.TMP}/fifo")

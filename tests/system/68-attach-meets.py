@@ -163,5 +163,6 @@ for action in (killed, stopped, forked, executed):
             process.kill()
             process.wait()
     print("done ", action.__name__, flush=True)
-check(not L.bpf_left(), f"BPF programs are left: {L.bpf_left()}")
+left = L.bpf_left()
+check(not left, f"BPF programs are left: {left}")
 sys.exit(check.status())

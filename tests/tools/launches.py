@@ -362,7 +362,18 @@ def stats(path):
 
 
 def bpf_left():
-    """Programs of ours that the kernel still has although no living process holds them."""
+    """Programs of ours that the kernel still has although no living process holds them. It lets go of
+    them some time after the process is gone."""
+    left = {}
+    for _ in range(100):
+        left = bpf_without_holder()
+        if not left:
+            break
+        time.sleep(0.1)
+    return left
+
+
+def bpf_without_holder():
     r = subprocess.run([os.environ.get("BPFTOOL", "bpftool"), "-j", "prog", "show"],
                        capture_output=True, text=True, check=True)
     ours = {p["id"]: p.get("name", "") for p in json.loads(r.stdout)
