@@ -38,6 +38,17 @@ enum gpucollect_frame {
 	FRAME_ANON_GUESS = 4,
 	FRAME_KERNEL = 5,	/* bits 0-59 of a kernel address */
 	FRAME_END = 6,		/* last word: bits 52-59 enum gpucollect_end, 0-23 file id */
+	/* A Python frame is two words: */
+	FRAME_PYTHON = 7,	/* bits 0-59 address of the code object; 0: it could not be read */
+	FRAME_PYTHON_AT = 8,	/* bits 32-59 offset in bytecode, 0-31 which code it was: python_frames.h */
+	/*
+	 * In records the Python frames stand before the native ones, in runs, each begun by one of
+	 * these: in the place of which native word (a call of the interpreter) its frames belong.
+	 */
+	FRAME_RUN = 9,		/* bits 0-59 index among the native words */
+	FRAME_RUN_AT = 10,	/* bits 0-59 an address in that call's stack frame, which was not met */
+	FRAME_RUN_EACH = 11,	/* every frame is a run, and its place is told by the native word's code */
+	FRAME_RUN_CUT = 12,	/* the list goes on: there are more frames than fit, or an unreadable one */
 };
 
 #define FRAME_KIND(w) ((__u32)((w) >> 60))
