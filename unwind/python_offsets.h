@@ -44,7 +44,20 @@ struct python_offsets {
 	uint32_t code_qualname;		/* 0: this version has none */
 	uint32_t bytes_size, bytes_data;
 	uint32_t str_length, str_state, str_ascii, str_compact;
-	uint32_t str_kind_shift;	/* in the word at str_state: 3 bits of kind, then compact, then ascii */
+	uint32_t str_kind_shift;	/* in the word at str_state: 3 bits of kind, then compact, ascii */
 };
+
+/* What CPython tells of itself at the start of _PyRuntime, 3.13 and later; 3.14 tells the most. */
+#define PYTHON_DEBUG_COOKIE "xdebugpy"
+#define PYTHON_DEBUG_BYTES 760
+
+/* As the headers of 3.`minor` have them. -ENOTSUP: no version that is known. */
+int python_offsets__of(unsigned int minor, bool free_threaded, struct python_offsets *out);
+
+/*
+ * As the interpreter tells them in `bytes`; what it doesn't tell is as in the headers of its version.
+ * -ENOENT: these are none. -ENOTSUP: of a version that is not known, or with values that can't be.
+ */
+int python_offsets__from_debug(const void *bytes, size_t size, struct python_offsets *out);
 
 #endif
