@@ -9,7 +9,7 @@
 
 #define GPUCOLLECT_MAX_PYTHONS 256	/* layouts in force at a time; 0 stands for none */
 
-/* How the list of Python frames is cut into runs, each of which belongs to one C call of the interpreter. */
+/* How the list of Python frames is cut into runs: each is of one C call of the interpreter. */
 enum python_style {
 	PYTHON_NONE = 0,
 	PYTHON_FRAME_OBJECTS = 1,	/* 3.8, 3.9: each frame is a run; its call is told by its code alone */

@@ -163,7 +163,7 @@ def unloadable():
     said = T.attach(p.pid, library=wrong)[0]
     check(said.err == EREMOTEIO and said.status == -79 and "/fd/" in said.why, "unloadable:", said)
     # The thread that tried takes its own code away at its end.
-    check(T.wait_until(lambda: "gpucollect" not in maps(p.pid), 20) and descriptors(p.pid) == before,
+    check(T.wait_until(lambda: "memfd:gpucollect" not in maps(p.pid), 20) and descriptors(p.pid) == before,
           "unloadable: left there:", descriptors(p.pid), maps(p.pid))
     check(T.attach(p.pid)[0].err == 0, "unloadable: not attached after that")
     check(end(p) == (0, "calls 1\n"), "unloadable: not as it was")

@@ -225,7 +225,7 @@ def of_a_command():
               f"of a command: {run.status} {run.by_pid} {run.said}")
         with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
             code = {line.split(maxsplit=5)[5].strip() for line in f
-                    if "gpucollect" in line and "x" in line.split()[1]}
+                    if ("/libgpucollect" in line or "memfd:gpucollect" in line) and "x" in line.split()[1]}
         check(len(code) == 1 and "/run/gpucollect/" in code.pop(), f"of a command: libraries: {code}")
     os.close(fd)
     run = first.wait()
