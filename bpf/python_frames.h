@@ -12,7 +12,7 @@
 /* How the list of Python frames is cut into runs: each is of one C call of the interpreter. */
 enum python_style {
 	PYTHON_NONE = 0,
-	PYTHON_FRAME_OBJECTS = 1,	/* 3.8, 3.9: each frame is a run; its call is told by its code alone */
+	PYTHON_FRAME_OBJECTS = 1,	/* 3.8, 3.9: each frame is a run; its call is told by its code */
 	PYTHON_CFRAMES = 2,		/* 3.10: each frame is a run; the list of CFrames lies in the calls */
 	PYTHON_ENTRY_FRAMES = 3,	/* 3.11: a run ends at is_entry; the k-th CFrame lies in its call */
 	PYTHON_SHIMS = 4,		/* 3.12 on: a run ends at a frame that lies in the call itself */

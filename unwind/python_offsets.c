@@ -278,7 +278,7 @@ int python_offsets__from_debug(const void *bytes, size_t size, struct python_off
 	memcpy(&free_threaded, r.bytes + 16, sizeof(free_threaded));
 	fields = version >> 16 == 0x30d ? &debug_313 : version >> 16 == 0x30e ? &debug_314 : NULL;
 	if (!fields || (version & 0xff) < 0xc0 || free_threaded > 1)
-		return -ENOTSUP;	/* 0xc0: what precedes a release candidate may be laid out otherwise */
+		return -ENOTSUP;	/* what precedes a release candidate may differ */
 	if (size < fields->size)
 		return -ENOENT;
 	err = python_offsets__of((unsigned int)(version >> 16 & 0xff), free_threaded, &told);
