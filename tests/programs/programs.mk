@@ -49,3 +49,10 @@ programs: $(TRACE_C) $(B)/programs/libtrace.so $(B)/programs/libtrace_wait.so \
 	$(B)/programs/trace_tool
 
 .PHONY: programs
+
+# Says what is known of a Python interpreter.
+$(B)/programs/python_probe: tests/programs/python_probe.c $(filter $(B)/obj/unwind/% $(B)/obj/loader/base/%,$(OBJ))
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -MF $@.d -o $@ $< $(filter %.o,$^) -lpthread
+programs: $(B)/programs/python_probe
