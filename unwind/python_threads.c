@@ -11,6 +11,7 @@
 #define MAX_WALKED 4096		/* states of one interpreter */
 #define MAX_FRAMES 64		/* of one thread that are looked at */
 #define MAX_CHECKED 8		/* threads whose frames are */
+#define INTERPRETER_BYTES 512	/* of an interpreter in which its threads are looked for */
 #define TRIES 6
 #define BETWEEN_NS 200000
 #define MAX_READS 100000	/* in all tries: memory may be made to lead anywhere, and for ever */
@@ -30,6 +31,7 @@ struct learner {
 	char **why;
 	struct python_thread threads[PYTHON_MAX_THREADS];
 	size_t nr;
+	uint32_t threads_at;		/* in an interpreter */
 	uint64_t type_code, type_str;	/* as seen; 0: not yet */
 	unsigned int good, bad;		/* threads whose frames are what they should be, and not */
 };
@@ -70,7 +72,7 @@ static int counted__read(void *ctx, uint64_t addr, void *buf, size_t len)
 static int learner__threads(struct learner *l, uint64_t interpreter)
 {
 	uint64_t state, owner, pointer;
-	int err = read_word(l, interpreter + l->o->interpreter_threads, &state);
+	int err = read_word(l, interpreter + l->threads_at, &state);
 
 	for (unsigned int i = 0; !err && state && i < MAX_WALKED; i++) {
 		err = read_word(l, state + l->o->thread_interpreter, &owner);
@@ -89,6 +91,26 @@ static int learner__threads(struct learner *l, uint64_t interpreter)
 	return err;
 }
 
+/*
+ * Where builds of one version differ, and don't tell: the first word of an interpreter that leads to a
+ * state of its own.
+ */
+static bool learner__find_threads(struct learner *l, uint64_t interpreter)
+{
+	uint64_t words[INTERPRETER_BYTES / 8], owner;
+
+	if (l->o->minor >= 13 || l->m->read(l->m->ctx, interpreter, words, sizeof(words)))
+		return false;
+	for (uint32_t i = 0; i < INTERPRETER_BYTES / 8; i++) {
+		if (!words[i] || words[i] % 8 ||
+		    read_word(l, words[i] + l->o->thread_interpreter, &owner) || owner != interpreter)
+			continue;
+		l->threads_at = i * 8;
+		return true;
+	}
+	return false;
+}
+
 /* The first interpreter is the last of the list, and its threads are looked at first. */
 static int learner__interpreters(struct learner *l)
 {
@@ -105,8 +127,11 @@ static int learner__interpreters(struct learner *l)
 	}
 	if (!nr)
 		return -EAGAIN;
-	while (!err && nr)
-		err = learner__threads(l, list[--nr]);
+	err = learner__threads(l, list[nr - 1]);
+	if (err != -ESRCH && !l->nr && learner__find_threads(l, list[nr - 1]))
+		err = learner__threads(l, list[nr - 1]);
+	while (!err && --nr)
+		err = learner__threads(l, list[nr - 1]);
 	return err == -ESRCH ? err : err ? -ENOENT : l->nr ? 0 : -EAGAIN;
 }
 
@@ -224,6 +249,7 @@ static int learner__try(struct learner *l, struct python_layout *out)
 	int err;
 
 	l->nr = 0;
+	l->threads_at = l->o->interpreter_threads;
 	l->good = l->bad = 0;
 	l->type_code = l->type_str = 0;
 	err = learner__interpreters(l);
