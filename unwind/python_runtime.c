@@ -11,7 +11,7 @@
 
 #define OLDEST 8
 #define NEWEST 14
-#define FINAL 0xc0		/* release level of a candidate: what comes before may be laid out otherwise */
+#define FINAL 0xc0		/* release level of a candidate: what precedes it may be laid out otherwise */
 #define NAMES_LIMIT (16u << 20)	/* of a program's .symtab: more is no program that embeds Python */
 #define DATA_LIMIT (8u << 20)
 #define CODE_BYTES 512		/* of Py_GetVersion, at most */
@@ -24,6 +24,7 @@ struct finder {
 	char **why;
 	/* Looks a name up where the runtime was found: in the dynamic symbols or in all of them. */
 	bool is_static;
+	bool section;		/* it has one for the runtime */
 	unsigned int major, minor, micro, level;	/* major 0: not known */
 	bool debug;					/* offsets were told */
 };
@@ -195,19 +196,19 @@ static int runtime__by_cookie(struct finder *f, struct elf_symbol *out)
 
 static int runtime__find(struct finder *f, struct elf_symbol *out)
 {
-	bool section;
 	int err = elf_symbols__dynamic(f->symbols, "_PyRuntime", out);
 
 	if (err != -ENOENT)
 		return err;
-	section = !elf_symbols__section(f->symbols, ".PyRuntime", out);
-	if (!section && !elf_symbols__program(f->symbols))
+	f->section = !elf_symbols__section(f->symbols, ".PyRuntime", out);
+	if (!f->section && !elf_symbols__program(f->symbols))
 		return -ENOENT;
 	f->is_static = true;
-	err = elf_symbols__static(f->symbols, "_PyRuntime", section ? UINT32_MAX : NAMES_LIMIT, out);
+	err = elf_symbols__static(f->symbols, "_PyRuntime",
+				  f->section ? UINT32_MAX : NAMES_LIMIT, out);
 	if (err != -ENOENT)
 		return err;
-	if (section)
+	if (f->section)
 		return elf_symbols__section(f->symbols, ".PyRuntime", out);
 	return runtime__by_cookie(f, out);
 }
@@ -256,7 +257,8 @@ static int runtime__describe(struct finder *f, const struct elf_symbol *runtime)
 	if (err && err != -ENOENT)
 		return err;
 	if (!f->major)
-		return r->type_code ? refuse(f, "CPython of a version that can't be told") : -ENOENT;
+		return r->type_code || f->section ?
+		       refuse(f, "CPython of a version that can't be told") : -ENOENT;
 	if (f->major != 3 || f->minor < OLDEST || f->minor > NEWEST)
 		return refuse(f, "CPython %u.%u is not supported", f->major, f->minor);
 	if (f->level < FINAL)
