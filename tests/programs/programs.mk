@@ -48,6 +48,14 @@ $(B)/programs/trace_tool: tests/programs/trace_tool.c $(filter-out $(B)/obj/load
 programs: $(TRACE_C) $(B)/programs/libtrace.so $(B)/programs/libtrace_wait.so \
 	$(B)/programs/trace_tool
 
+# What the Python programs call through ctypes.
+$(B)/programs/libpython_calls.so: tests/programs/python_calls.c
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 $(CPU_CFLAGS) -fPIC -shared -fvisibility=hidden -MMD -MP -MF $@.d -o $@ $< \
+		-lpthread
+programs: $(B)/programs/libpython_calls.so
+
 .PHONY: programs
 
 # Says what is known of a Python interpreter.

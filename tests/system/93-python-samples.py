@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# timeout: 400
+"""CPU samples of Python programs have stacks that can be, and whole ones.
+
+tests/programs/python/samples.py says in its comments which function may be called from which line, and
+prints the lines that each function has. No sample may show anything else; nearly all have to be whole,
+and the others have to say that they aren't. It is attached to while it does one thing over and over, so
+that nothing else is met.
+"""
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["TOP"], "tests/tools"))
+import launches as L  # noqa: E402
+import python_frames as P  # noqa: E402
+import pythons  # noqa: E402
+
+PROGRAM = os.path.join(os.environ["TOP"], "tests/programs/python/samples.py")
+CALLS = os.path.join(os.path.abspath(L.PROGRAMS), "libpython_calls.so")
+PARTS = ("short", "generators", "deep", "ladder", "through_c", "handed", "come_and_go", "asynchronous",
+         "edges", "dropped")
+# Where a thread of Python's begins, behind the frames of the library, and where one that C has made.
+THREADS = {"work_0", "work_1", "work_2", "work_3", "down", "until_told"}
+FOREIGN = {"from_c"}
+FREQUENCY, SECONDS, FEW = 499, 2, 200
+WHOLE = 0.999
+check = L.Checks()
+
+
+def arrows():
+    with open(PROGRAM, encoding="utf-8") as f:
+        for number, line in enumerate(f, 1):
+            m = re.search(r"# -> (.*)", line)
+            if m:
+                yield number, set(m[1].split(", "))
+
+
+class Possible:
+    """Which stacks there can be, under one interpreter."""
+
+    def __init__(self, lines, qualified):
+        self.lines = {name: set(numbers) for name, numbers in lines.items()}
+        short = (lambda name: name) if qualified else (lambda name: name.rsplit(".", 1)[-1])
+        self.arrows = {number: {short(n) for n in names} for number, names in arrows()}
+
+    def wrong(self, python):
+        """What can't be in these frames, or None."""
+        allowed, library, no_line = {"<module>"} | FOREIGN, True, None
+        for i, text in enumerate(python):
+            m = re.fullmatch(r"(.*?) \((.*?)(?::(\d+))?\)", text)
+            function, file, line = m[1], m[2], int(m[3] or 0)
+            if no_line:
+                return f"{no_line} calls, but has no line"
+            if file != PROGRAM:
+                if not library:
+                    return f"{text} in {python[max(0, i - 2):i + 1]}"
+                if not i:
+                    allowed = THREADS
+                continue
+            if function not in allowed:
+                return f"{function} called by {python[max(0, i - 2):i]}"
+            if line and line not in self.lines[function]:
+                return f"{text} is no line of {function}: {sorted(self.lines[function])}"
+            no_line = None if line else text
+            allowed = self.arrows.get(line, set())
+            library = "library" in allowed
+        return None
+
+
+def is_marked(frames):
+    return any(P.MARK.match(f) for f in frames)
+
+
+def judge(what, part, stacks, possible):
+    total = whole = marked = 0
+    wrong = collections.Counter()
+    for s in stacks:
+        n = s.weight // (1000000000 // FREQUENCY)
+        natives, python = P.split(s.frames)
+        total += n
+        text = None
+        if not python:
+            # A thread that begins or ends has none yet, or none any more.
+            text = None if part == "come_and_go" and s.frames[0].startswith("[thread ") else "none"
+        elif python[0].split(" ")[0] != "<module>" and part not in ("handed", "come_and_go"):
+            text = f"it begins with {python[0]}"
+        text = text or possible.wrong(python)
+        left = [f for f in natives[0] if P.INTERNAL.fullmatch(f)]
+        if not text and left:
+            text = f"the interpreter's own {left}"
+        if not text:
+            whole += n
+        elif is_marked(s.frames):
+            marked += n
+        else:
+            wrong[f"{text}\n  in {';'.join(s.frames[:40])}"] += n
+    for text, n in wrong.most_common(3):
+        print(f"{what}: {n} samples: {text}")
+    check(total >= FEW, f"{what}: only {total} samples")
+    check(not wrong, f"{what}: {sum(wrong.values())} of {total} samples are wrong")
+    check(whole >= WHOLE * total, f"{what}: {whole} of {total} are whole, {marked} marked")
+    print(f"{what}: {total} samples, {whole} whole, {marked} marked", flush=True)
+
+
+def one(path, version, part):
+    what = f"{pythons.name(path, version)} {part}"
+    out = os.path.join(L.TMP, "o.folded")
+    p = subprocess.Popen([path, PROGRAM, part], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                         env=dict(os.environ, CALLS=CALLS))
+    try:
+        possible = Possible(json.loads(p.stdout.readline()), version >= (3, 11))
+        a = L.Attached([p.pid], "--metric", "cpu", "--no-gpu", "--no-inlines", "-F", str(FREQUENCY), "-d",
+                       f"{SECONDS}s", "-y", "-o", out)
+        status = a.process.wait(timeout=60)
+        L.skip_without_bpf(status, a.said())
+        check(status == 0, f"{what}: status {status}: {a.said()}")
+        judge(what, part, L.read(out), possible)
+        p.stdin.close()
+        check(p.wait(timeout=60) == 0, f"{what}: the program's status {p.returncode}")
+    finally:
+        p.kill()
+        p.wait()
+
+
+P.skip_without_product()
+for interpreter, its_version in pythons.need():
+    for one_part in sys.argv[1:] or PARTS:
+        one(interpreter, its_version, one_part)
+sys.exit(check.status())

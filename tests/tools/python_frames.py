@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Python frames in folded stacks, and what they have to be (docs/output.md)."""
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+
+MAX_BYTES = 512		# of a frame's name; the rest is cut
+HARMFUL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# "function (file:line)", or "function (file)" where there is no line; "…": cut.
+PYTHON = re.compile(r"^(?P<function>.*?) \((?P<where>.*)(?:\)|…)(?:#[0-9a-f]{8})?$", re.S)
+# What is folded away (--native-python keeps it): how the interpreter gets from function to function.
+INTERNAL = re.compile(r"_?PyEval_.*|_PyFunction_Vectorcall.*|_?PyObject_(Call|Vectorcall|MakeTpCall|Fast).*|"
+                      r"_?PyVectorcall_.*|method_vectorcall.*|function_code_fastcall.*|call_function.*|"
+                      r"_TAIL_CALL_.*|(lib)?python\d(\.\d+)?\S*\+0x[0-9a-f]+|Py_(Run|Bytes)Main|"
+                      r"(lib)?python\d\.\d+\.so\S*\+0x[0-9a-f]+")
+# Says that something is missing.
+MARK = re.compile(r"^\[(truncated|no unwind info|unusable unwind info|stack unreadable|stack loops|"
+                  r"return address is not code|generated code without frame pointer|no stack|unknown\]|"
+                  r"Python )")
+
+# One launch as its program has written it down: chains of Frame, outermost first; `below`: the chain of
+# the interpreter that runs this one.
+Account = collections.namedtuple("Account", "kernel below chain")
+Frame = collections.namedtuple("Frame", "function file line natives")
+
+
+def skip_without_product():
+    program = os.environ.get("GPUCOLLECT", "gpucollect")
+    r = subprocess.run([program, "--help"], capture_output=True, text=True, check=False)
+    if "--native-python" not in r.stdout:
+        print("skipped: this gpucollect shows no Python frames")
+        sys.exit(77)
+
+
+def accounts(path):
+    with open(path, encoding="utf-8") as f:
+        for line in f:
+            a = json.loads(line)
+            yield Account(a["kernel"], *([Frame(*x) for x in a[k]] for k in ("below", "chain")))
+
+
+def as_utf8(text):
+    """What can't be written, visibly: as it comes from the interpreter's memory."""
+    return re.sub("[\ud800-\udfff]", "\ufffd", text).replace("\0", "\u2400")
+
+
+def shown(function, file, line):
+    """The frame's text, however long."""
+    text = as_utf8(f"{function} ({file}:{line})" if line else f"{function} ({file})")
+    text = HARMFUL.sub("?", text).replace(";", ":")
+    blanks = len(text) - len(text.lstrip(" "))
+    return "?" * blanks + text[blanks:]
+
+
+def is_python(frame):
+    return bool(PYTHON.match(frame))
+
+
+def is_same(got, want):
+    """Whether this is the frame, perhaps cut because of its length."""
+    if got == want:
+        return True
+    if len(want.encode()) <= MAX_BYTES:
+        return False
+    # Function and the file's end, or the beginning: enough to know it by.
+    begin = re.split("…", got)[0]
+    return "…" in got and len(got.encode()) <= MAX_BYTES + 9 and want.startswith(begin) and len(begin) > 2
+
+
+def differ(got, want):
+    """Where the Python frames of a stack are not the wanted texts, or None."""
+    for i, (g, w) in enumerate(zip(got, want)):
+        if not is_same(g, w):
+            return f"frame {i} is\n    {g}\n  instead of\n    {w}\n  after {got[max(0, i - 2):i]}"
+    if len(got) != len(want):
+        return f"{len(got)} Python frames instead of {len(want)}: " \
+               f"{(got[len(want):] or want[len(got):])[:3]} too {'many' if len(got) > len(want) else 'few'}"
+    return None
+
+
+def split(frames):
+    """[natives before the first Python frame, after it, …], and the Python frames."""
+    natives, python = [[]], []
+    for f in frames:
+        if is_python(f):
+            python.append(f)
+            natives.append([])
+        else:
+            natives[-1].append(f)
+    return natives, python
+
+
+def stand_in_order(natives, wanted):
+    """Whether all `wanted` expressions are met by `natives`, in this order."""
+    rest = iter(natives)
+    return all(any(re.fullmatch(w, n) for n in rest) for w in wanted)
+
+
+def misplaced(frames, chain, symbols):
+    """What is wrong with the native frames of a stack whose Python frames are right, or None.
+    `symbols`: the interpreter's own functions have names."""
+    natives, _ = split(frames)
+    for f, before in zip(chain, natives):
+        wanted = [n.lstrip("?") for n in f.natives if symbols or not n.startswith("?")]
+        if not stand_in_order(before, wanted):
+            return f"above {f.function}: {before} instead of {wanted}"
+    for i, between in enumerate(natives):
+        left = [n for n in between if INTERNAL.fullmatch(n)]
+        if left:
+            return f"of the interpreter, behind {i} Python frames: {left}"
+    return None
