@@ -9,6 +9,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "bpf/gpucollect.h"
+#include "bpf/python_frames.h"
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 

@@ -12,7 +12,9 @@
 #include <linux/types.h>
 #endif
 
-#define GPUCOLLECT_MAX_FRAMES 1024	/* words of one user stack in BPF, its end mark included */
+#define GPUCOLLECT_MAX_FRAMES 1024	/* native words of one user stack in BPF, its end mark included */
+#define GPUCOLLECT_MAX_PYTHON_WORDS 1536	/* before them: 512 Python frames, or more in long runs */
+#define GPUCOLLECT_MAX_WORDS (GPUCOLLECT_MAX_PYTHON_WORDS + GPUCOLLECT_MAX_FRAMES)
 #define GPUCOLLECT_MAX_KERNEL_FRAMES 127
 #define GPUCOLLECT_PAGE_SHIFT 12	/* rows are kept by 4 KiB pages of a file */
 #define GPUCOLLECT_MAX_PAGE_ROWS 4096
@@ -45,11 +47,15 @@ enum gpucollect_frame {
 	 * In records the Python frames stand before the native ones, in runs, each begun by one of
 	 * these: in the place of which native word (a call of the interpreter) its frames belong.
 	 */
-	FRAME_RUN = 9,		/* bits 0-59 index among the native words */
-	FRAME_RUN_AT = 10,	/* bits 0-59 an address in that call's stack frame, which was not met */
+	FRAME_RUN = 9,		/* bits 0-59 index among the native words; FRAME_NOWHERE: it has ended */
+	FRAME_RUN_AT = 10,	/* bits 0-47 an address in that call's stack frame, which was not met */
 	FRAME_RUN_EACH = 11,	/* every frame is a run, and its place is told by the native word's code */
 	FRAME_RUN_CUT = 12,	/* the list goes on: there are more frames than fit, or an unreadable one */
+	FRAME_RUN_MORE = 13,	/* there is one call more than frames: each is of the next run's call */
 };
+
+#define FRAME_NOWHERE ((1ull << 60) - 1)
+#define FRAME_MARKER(w) ((w) & ((1ull << 48) - 1))	/* of FRAME_RUN_AT */
 
 #define FRAME_KIND(w) ((__u32)((w) >> 60))
 #define FRAME_FILE_BITS 24
@@ -243,6 +249,9 @@ enum proc_flags {
 struct proc {
 	__u32 slot;		/* index into slots; PROC_NO_SLOT: mappings not read yet */
 	__u32 flags;
+	__u32 python;		/* index into pythons; 0: none, or not known */
+	__u32 reserved;
+	__u64 python_code;	/* address of PyCode_Type; 0: not known, not checked */
 };
 
 /* Map slots. BPF writes map_seq and counts unknown_budget down; the collector writes the rest. */

@@ -69,6 +69,15 @@ MAP struct {
 	__type(value, struct proc_slot);
 } slots SEC(".maps");
 
+/* How Python frames are read; element 0 is none. */
+MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, GPUCOLLECT_MAX_PYTHONS);
+	__type(key, __u32);
+	__type(value, struct python_layout);
+} pythons SEC(".maps");
+
 /* Direct-mapped: hashes of stacks that are in the ring already. */
 MAP struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -18,12 +18,13 @@ static ALWAYS_INLINE void process__send(__u16 type, __u32 tgid, __u32 parent,
 	bpf_ringbuf_submit(rec, ring__lazy());
 }
 
-/* From now on this process's mappings are not what the collector read. */
-static ALWAYS_INLINE void process__changed(const struct proc *proc)
+/* From now on this process's mappings are not what the collector read, nor is its Python. */
+static ALWAYS_INLINE void process__changed(struct proc *proc)
 {
 	__u32 index = proc->slot;
 	struct proc_slot *slot;
 
+	proc->python = 0;
 	if (index == PROC_NO_SLOT)
 		return;
 	slot = bpf_map_lookup_elem(&slots, &index);
@@ -46,6 +47,10 @@ int BPF_PROG(gpucollect_fork, struct task_struct *parent, struct task_struct *ch
 	new_tgid = task__tgid(child);
 	if (!new_tgid)
 		return 0;
+	if (proc) {	/* the parent's, until it executes another program */
+		fresh.python = proc->python;
+		fresh.python_code = proc->python_code;
+	}
 	if (bpf_map_update_elem(&procs, &new_tgid, &fresh, BPF_ANY)) {
 		count(LOST_PROCS_FULL);
 		return 0;
@@ -58,7 +63,7 @@ SEC("tp_btf/sched_process_exec")
 int BPF_PROG(gpucollect_exec, struct task_struct *task)
 {
 	__u32 tgid = task__tgid(task);
-	const struct proc *proc = bpf_map_lookup_elem(&procs, &tgid);
+	struct proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 	struct proc fresh = { .slot = PROC_NO_SLOT, .flags = PROC_TARGET };
 
 	if (proc) {

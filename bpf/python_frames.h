@@ -53,7 +53,7 @@ struct python_layout {
 	__u16 frame_entry;	/* u8 is_entry: 3.11 */
 	__u16 frame_owner;	/* u8: 3.11 on */
 	/* PyCodeObject */
-	__u16 code_type;	/* ob_type: must be the type `type_code` */
+	__u16 code_type;	/* ob_type: must be PyCode_Type */
 	__u16 code_name;
 	__u16 code_filename;
 	__u16 code_table;	/* bytes object with the lines */
@@ -62,9 +62,10 @@ struct python_layout {
 	__u16 code_version;	/* u32, or PYTHON_ABSENT */
 	__u16 code_traceable;	/* int _co_firsttraceable, or PYTHON_ABSENT */
 	__u16 code_start;	/* bytecode in the object itself, or PYTHON_ABSENT */
-	__u16 reserved[3];
-	__u64 type_code;	/* address of PyCode_Type in the process; 0: not known, not checked */
+	__u16 reserved[4];
+	__u64 type_code;	/* address of PyCode_Type, 0: not known; each struct proc has its own */
 };
+_Static_assert(sizeof(struct python_layout) == 72, "elements of a map that is mapped");
 
 /* The second word of a Python frame (FRAME_PYTHON_AT): where in the code, and which code it was. */
 #define PYTHON_OFFSET_BITS 28

@@ -11,6 +11,22 @@
 
 #define SCRATCH_LEVELS 4
 
+/* The list of Python frames of a thread, and the run whose native frame is looked for. */
+struct python_walk {
+	__u32 layout;		/* index into pythons; 0: there is no Python */
+	__u32 end;		/* words of Python frames; the native ones follow */
+	__u32 run;		/* index of the word that begins the run at hand */
+	__u32 again;		/* bool: the innermost call was not linked yet */
+	__u64 marker;		/* in the native frame that the run belongs to; 0: no run is left */
+	__u64 marks;		/* hash of all markers */
+	__u64 type;		/* of code objects, or 0 */
+	__u64 state;		/* PyThreadState */
+	__u64 next;		/* frame to be read */
+	__u64 cframe;		/* of the run at hand */
+	__u64 frame[PYTHON_FRAME_BYTES / 8];
+	__u64 code[PYTHON_CODE_BYTES / 8];
+};
+
 struct scratch {
 	__u32 busy;
 	__u32 tgid;
@@ -30,8 +46,9 @@ struct scratch {
 	__u32 later;		/* bool: not the first frame */
 	__u32 anon;		/* bool: a word depends on the process */
 	__u32 deep;		/* bool: user space goes on where `words` is full */
+	struct python_walk python;
 	struct rec_stack rec;
-	__u64 words[GPUCOLLECT_MAX_FRAMES];
+	__u64 words[GPUCOLLECT_MAX_WORDS];
 };
 
 /*
@@ -76,11 +93,25 @@ static ALWAYS_INLINE __u64 hash__add(__u64 hash, __u64 word)
 	return hash ^ (hash >> 35);
 }
 
+/* The index is checked as it is used: a bound that the verifier sees. */
+static ALWAYS_INLINE void word__put(struct scratch *s, __u32 at, __u64 word)
+{
+	barrier_var(at);
+	if (at < GPUCOLLECT_MAX_WORDS)
+		s->words[at] = word;
+}
+
+static ALWAYS_INLINE __u64 word__get(const struct scratch *s, __u32 at)
+{
+	barrier_var(at);
+	return at < GPUCOLLECT_MAX_WORDS ? s->words[at] : 0;
+}
+
 static ALWAYS_INLINE void word__add(struct scratch *s, __u64 word)
 {
-	if (s->nr >= GPUCOLLECT_MAX_FRAMES)
+	if (s->nr >= GPUCOLLECT_MAX_WORDS)
 		return;
-	s->words[s->nr & (GPUCOLLECT_MAX_FRAMES - 1)] = word;
+	word__put(s, s->nr, word);
 	s->nr++;
 	s->hash = hash__add(s->hash, word);
 }
@@ -90,6 +121,8 @@ static ALWAYS_INLINE void words__start(struct scratch *s)
 	s->nr = 0;
 	s->anon = 0;
 	s->hash = settings.seed;
+	s->python.end = 0;
+	s->python.marker = 0;
 }
 
 #endif

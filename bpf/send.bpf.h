@@ -40,6 +40,14 @@ static ALWAYS_INLINE __u64 stack__send(struct scratch *s)
 	return hash;
 }
 
+/* The words of a stack that is not whole: where its Python frames belong may not be known yet. */
+static ALWAYS_INLINE __u64 stack__send_part(struct scratch *s)
+{
+	if (s->python.end)
+		s->hash = hash__add(s->hash, s->python.marks);
+	return stack__send(s);
+}
+
 #define RAW_SMALL 4096
 #define RAW_MIDDLE 16384
 #define RAW_LARGE 65536
@@ -96,7 +104,7 @@ static ALWAYS_INLINE void raw__frame(struct rec_raw *raw, struct scratch *s, __u
  */
 #define RAW_SEND(s, what, member) ({ \
 	__u64 sp_ = (s)->regs.r[UNWIND_RSP], from_ = (sp_ - RED_ZONE) & ~(RAW_CHUNK - 1ull); \
-	__u64 prefix_ = (s)->nr ? stack__send(s) : 0; \
+	__u64 prefix_ = (s)->nr ? stack__send_part(s) : 0; \
 	__u32 len_ = sp_ < (s)->mem.lo || sp_ >= (s)->mem.hi ? 0 : \
 		     (s)->mem.hi - from_ > RAW_MAX ? RAW_MAX : (s)->mem.hi - from_; \
 	bool sent_ = (!(s)->nr || prefix_) && \

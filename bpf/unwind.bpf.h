@@ -3,7 +3,7 @@
 #ifndef GPUCOLLECT_UNWIND_BPF_H
 #define GPUCOLLECT_UNWIND_BPF_H
 
-#include "bpf/scratch.bpf.h"
+#include "bpf/python.bpf.h"
 
 #define PAGE_STEPS 13		/* halvings of GPUCOLLECT_MAX_PAGE_ROWS rows, and one to end */
 #define MAPPING_STEPS 13	/* of GPUCOLLECT_MAX_PROC_MAPPINGS */
@@ -247,7 +247,7 @@ static ALWAYS_INLINE long walk__trampoline(struct scratch *s, __u64 offset)
 static long walk__frame(__u64 i, struct scratch **ctx)
 {
 	struct scratch *s = *ctx;
-	__u64 pc = s->regs.pc - s->lookup_less;
+	__u64 pc = s->regs.pc - s->lookup_less, low = s->regs.r[UNWIND_RSP];
 	struct unwind_rule *rule = NULL;
 	struct place place = {};
 	int result;
@@ -256,7 +256,7 @@ static long walk__frame(__u64 i, struct scratch **ctx)
 
 	if (s->regs.pc == 0)
 		return walk__end(s, END_ROOT, 0);
-	if (s->nr >= GPUCOLLECT_MAX_FRAMES - 1)
+	if (s->nr - s->python.end >= GPUCOLLECT_MAX_FRAMES - 1)
 		return walk__full(s);
 	result = place__find(s, pc, &place);
 	if (result)
@@ -284,6 +284,8 @@ static long walk__frame(__u64 i, struct scratch **ctx)
 		return walk__end(s, end__reason(result), result == UNWIND_NO_RULE ? file : 0);
 	s->lookup_less = !signal;
 	s->later = 1;
+	if (!signal)
+		run__place(s, low, s->regs.r[UNWIND_RSP]);
 	if (signal && (s->regs.r[UNWIND_RSP] < s->mem.lo || s->regs.r[UNWIND_RSP] >= s->mem.hi))
 		stack__find(s, bpf_get_current_task_btf(), s->regs.r[UNWIND_RSP]);
 	return 0;
@@ -354,6 +356,7 @@ static __noinline void walk__start(struct scratch *s, struct task_struct *task,
 	s->missing = 0;
 	s->guess = 0;
 	s->later = 0;
+	s->generation = 0;
 	s->lookup_less = in_syscall;
 	regs__load(&s->regs, regs);
 	s->regs.pc -= in_trap;
@@ -372,6 +375,7 @@ static ALWAYS_INLINE bool walk(struct scratch *s, struct task_struct *task, cons
 	__u32 seq;
 
 	walk__start(s, task, regs, in_syscall, in_trap);
+	python__walk(s, task, proc);
 	if (proc && proc->slot != PROC_NO_SLOT) {
 		__u32 index = proc->slot;
 
@@ -392,6 +396,7 @@ static ALWAYS_INLINE bool walk(struct scratch *s, struct task_struct *task, cons
 		return s->missing;
 	/* The list was replaced, and its place may be another's by now: user space begins again. */
 	walk__start(s, task, regs, in_syscall, in_trap);
+	python__walk(s, task, proc);
 	return true;
 }
 

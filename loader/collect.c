@@ -12,6 +12,7 @@
 #include "loader/copies.h"
 #include "loader/due.h"
 #include "loader/records.h"
+#include "unwind/python_merge.h"
 
 #define EXEC_NS 1000000000ull	/* by then the record of an exec was read, or it is lost */
 #define READ_AT_ONCE 4096	/* records; some ms */
@@ -120,21 +121,54 @@ static uint32_t add_stack(struct collect *c, const __u64 *words, uint32_t nr, co
 	uint64_t owner = p && stacks__are_own((const uint64_t *)words, nr) ? p->index + 1ull : 0;
 	uint32_t stack = stacks__add(c->config.stacks, (const uint64_t *)words, nr, owner);
 
-	if (owner && stack && c->config.jit)
+	if (owner && stack && c->config.jit && stacks__have_generated((const uint64_t *)words, nr))
 		jit__met(c->config.jit, p, stack, time);
+	return stack;
+}
+
+static bool is_python_call(void *ctx, __u64 word)
+{
+	const struct collect *c = ctx;
+
+	return python__is_call(c->config.python, word);
+}
+
+/* The words of a whole stack as they were recorded: its Python frames are put in their places. */
+static uint32_t add_recorded(struct collect *c, const __u64 *words, uint32_t nr, const struct process *p,
+			     uint64_t time)
+{
+	__u64 *merged;
+	uint32_t stack;
+	size_t len;
+
+	if (!p || !python_merge__chain(words, nr))
+		return add_stack(c, words, nr, p, time);
+	merged = malloc(python_merge__room(nr) * sizeof(*merged));
+	if (!merged)
+		return STACKS_NONE;
+	len = python_merge(words, nr, is_python_call, c, merged);
+	if (c->config.names && python_names__met(c->config.names, p, (const uint64_t *)merged,
+						 (uint32_t)len))
+		c->counters.no_memory++;
+	stack = add_stack(c, merged, (uint32_t)len, p, time);
+	free(merged);
 	return stack;
 }
 
 static void on_stack(struct collect *c, const struct rec_stack *rec, size_t size)
 {
+	const __u64 *words = (const __u64 *)(rec + 1);
 	uint32_t stack;
 
-	if (rec->nr > GPUCOLLECT_MAX_FRAMES || sizeof(*rec) + rec->nr * sizeof(__u64) > size) {
+	if (rec->nr > GPUCOLLECT_MAX_WORDS || sizeof(*rec) + rec->nr * sizeof(__u64) > size) {
 		c->counters.unreadable_records++;
 		return;
 	}
-	stack = add_stack(c, (const __u64 *)(rec + 1), rec->nr, process_of(c, rec->tgid),
-			  rec->head.time);
+	/* What doesn't end is the first part of a stack that comes as a copy: see copies.h. */
+	if (stacks__end((const uint64_t *)words, rec->nr) == NR_END)
+		stack = add_stack(c, words, rec->nr, process_of(c, rec->tgid), rec->head.time);
+	else
+		stack = add_recorded(c, words, rec->nr, process_of(c, rec->tgid), rec->head.time);
 	if (!stack || stacks__alias(c->config.stacks, rec->hash, stack))
 		c->counters.no_memory++;
 }
@@ -195,7 +229,7 @@ static uint32_t unwind_raw(struct collect *c, const struct rec_raw *rec, struct 
 	} else if (!p->read_at) {
 		refresh_for(c, p, rec->head.time);
 	}
-	return add_stack(c, words, nr, p, rec->head.time);
+	return add_recorded(c, words, nr, p, rec->head.time);
 }
 
 /* --- records ------------------------------------------------------------------------------ */

@@ -14,6 +14,7 @@
 #include "loader/launches.h"
 #include "loader/probes.h"
 #include "loader/processes.h"
+#include "loader/python_names.h"
 #include "loader/recent.h"
 #include "loader/stacks.h"
 #include "loader/tally.h"
@@ -32,6 +33,8 @@ struct collect_config {
 	struct tally *tally;
 	struct launches *launches;	/* NULL: none are recorded */
 	struct jit *jit;		/* NULL: code made at run time stays without names */
+	const struct python *python;
+	struct python_names *names;	/* of Python's functions */
 	struct thread_names *threads;	/* NULL: nobody asks for them */
 	bool all;
 	collect_mapped mapped;

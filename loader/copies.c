@@ -11,6 +11,7 @@
 #include <bpf/bpf.h>
 
 #include "loader/base/fault.h"
+#include "unwind/python_merge.h"
 #include "unwind/rows.h"
 #include "unwind/stack.h"
 
@@ -24,6 +25,10 @@ struct copies {
 	const struct stacks *stacks;
 	struct unwind_store *store;
 	__u64 words[MAX_WORDS];
+	/* of the walk under way */
+	size_t native;			/* index of the first native word */
+	size_t run;			/* of the Python frames that are to be placed next */
+	size_t had;			/* words before those of this walk */
 };
 
 static int publish_page(void *ctx, const struct page_key *key, const struct page_rows *rows)
@@ -88,6 +93,25 @@ void copies__free(struct copies *c)
 	free(c);
 }
 
+/* The next run of Python frames whose call was not met yet. */
+static size_t next_run(const struct copies *c, size_t from)
+{
+	while (from < c->native && FRAME_KIND(c->words[from]) != FRAME_RUN_AT)
+		from++;
+	return from;
+}
+
+static void on_frame(void *ctx, size_t word, __u64 low, __u64 high)
+{
+	struct copies *c = ctx;
+	__u64 marker = c->run < c->native ? FRAME_MARKER(c->words[c->run]) : 0;
+
+	if (!marker || marker < low || marker >= high)
+		return;
+	c->words[c->run] = FRAME_MAKE_ADDRESS(FRAME_RUN, c->had + word - c->native);
+	c->run = next_run(c, c->run + 1);
+}
+
 static struct unwind_file *file_of(void *ctx, uint32_t id)
 {
 	struct copies *c = ctx;
@@ -114,6 +138,7 @@ const __u64 *copies__unwind(struct copies *c, const struct rec_raw *rec, const s
 		.mappings = p->mappings,
 		.nr_mappings = p->nr_mappings,
 		.file = file_of,
+		.frame = on_frame,
 		.ctx = c,
 	};
 	const uint64_t *before;
@@ -126,6 +151,9 @@ const __u64 *copies__unwind(struct copies *c, const struct rec_raw *rec, const s
 			return c->words;
 		memcpy(c->words, before, had * sizeof(*before));
 	}
+	c->had = had;
+	c->native = python_merge__chain(c->words, had);
+	c->run = next_run(c, 0);
 	*nr = had + (uint32_t)unwind_stack__walk(c->store, &in, c->words + had, MAX_WORDS - had);
 	return c->words;
 }

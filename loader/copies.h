@@ -23,8 +23,9 @@ int copies__new(struct probes *probes, struct files *files, const struct stacks 
 void copies__free(struct copies *c);	/* NULL is fine */
 
 /*
- * The words of a copied stack by the mappings that are known of the process, those before it included;
- * leaf first, valid until the next call. `rec` was checked. *nr 0: the words before it were lost.
+ * The words of a copied stack by the mappings that are known of the process, those before it included, and
+ * Python frames where records have them: before the native ones. Leaf first, valid until the next call.
+ * `rec` was checked. *nr 0: the words before it were lost.
  */
 const __u64 *copies__unwind(struct copies *c, const struct rec_raw *rec, const struct process *p,
 			    uint32_t *nr);

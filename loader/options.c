@@ -25,6 +25,7 @@ enum {
 	OPT_NO_CPU,
 	OPT_NO_GPU,
 	OPT_ANNOTATE,
+	OPT_NATIVE_PYTHON,
 	OPT_NO_INLINES,
 	OPT_DEBUGINFOD,
 	OPT_PER_THREAD,
@@ -63,6 +64,7 @@ static const struct argp_option table[] = {
 	{ "per-thread", OPT_PER_THREAD, NULL, 0, "a frame for each thread under its process", 0 },
 	{ "annotate", OPT_ANNOTATE, NULL, 0, "mark frames: _[k] kernel, _[i] inlined, _[j] made at "
 	  "run time, _[G] GPU", 0 },
+	{ "native-python", OPT_NATIVE_PYTHON, NULL, 0, "keep the Python interpreter's own frames", 0 },
 	{ "no-inlines", OPT_NO_INLINES, NULL, 0, "do not read debug information for the functions "
 	  "that the compiler inlined", 0 },
 	{ "debuginfod", OPT_DEBUGINFOD, NULL, 0, "ask the servers of DEBUGINFOD_URLS for names that "
@@ -282,6 +284,9 @@ static int read_option(struct reading *r, int key, const char *value)
 		return 0;
 	case OPT_ANNOTATE:
 		o->annotate = true;
+		return 0;
+	case OPT_NATIVE_PYTHON:
+		o->native_python = true;
 		return 0;
 	case OPT_NO_INLINES:
 		o->no_inlines = true;

@@ -52,6 +52,7 @@ struct options {
 	bool dry_run;
 	bool no_cpu;
 	bool no_gpu;
+	bool native_python;
 	bool annotate;
 	bool no_inlines;
 	bool debuginfod;

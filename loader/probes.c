@@ -96,7 +96,10 @@ static int probes__map(struct probes *p)
 	p->maps.mappings = map_array(s->maps.mappings,
 				     sizeof(struct mapping) * GPUCOLLECT_MAX_MAPPINGS);
 	p->maps.slots = map_array(s->maps.slots, sizeof(struct proc_slot) * GPUCOLLECT_MAX_PROCS);
-	return p->maps.rows && p->maps.rules && p->maps.mappings && p->maps.slots ? 0 : -errno;
+	p->maps.pythons = map_array(s->maps.pythons,
+				    sizeof(struct python_layout) * GPUCOLLECT_MAX_PYTHONS);
+	return p->maps.rows && p->maps.rules && p->maps.mappings && p->maps.slots &&
+	       p->maps.pythons ? 0 : -errno;
 }
 
 static int probes__choose_cgroup(struct probes *p, int fd)
@@ -295,6 +298,7 @@ void probes__free(struct probes *p)
 	unmap(p->maps.rules, sizeof(struct unwind_rule) * GPUCOLLECT_MAX_RULES);
 	unmap(p->maps.mappings, sizeof(struct mapping) * GPUCOLLECT_MAX_MAPPINGS);
 	unmap(p->maps.slots, sizeof(struct proc_slot) * GPUCOLLECT_MAX_PROCS);
+	unmap(p->maps.pythons, sizeof(struct python_layout) * GPUCOLLECT_MAX_PYTHONS);
 	if (p->stats_fd >= 0)
 		close(p->stats_fd);
 	gpucollect_bpf__destroy(p->skel);

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "bpf/gpucollect.h"
+#include "bpf/python_frames.h"
 #include "bpf/unwind_step.h"
 
 struct probes;
@@ -30,6 +31,7 @@ struct probes_maps {
 	struct unwind_rule *rules;	/* GPUCOLLECT_MAX_RULES */
 	struct mapping *mappings;	/* GPUCOLLECT_MAX_MAPPINGS */
 	struct proc_slot *slots;	/* GPUCOLLECT_MAX_PROCS */
+	struct python_layout *pythons;	/* GPUCOLLECT_MAX_PYTHONS */
 };
 
 /*

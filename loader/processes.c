@@ -115,6 +115,7 @@ static struct process *processes__add(struct processes *ps, pid_t tgid, bool tar
 	p->tgid = tgid;
 	p->index = ps->nr;
 	p->slot = PROC_NO_SLOT;
+	p->python_parent = p->index;
 	p->target = target;
 	if (table__set(ps->by_tgid, (uint64_t)tgid, p->index)) {
 		free(p);
@@ -152,9 +153,15 @@ static void processes__retire(struct processes *ps, struct process *p)
 /* Makes the BPF side know the process; without a slot it sends copies of all its stacks. */
 static void processes__announce(struct processes *ps, struct process *p)
 {
-	uint32_t flags = (p->target ? PROC_TARGET : 0) | (p->probed ? PROC_PROBED : 0);
-	int err = slots__announce(ps->slots, p->tgid, flags, p->listed, &p->slot);
+	struct proc proc = {
+		.slot = p->slot,
+		.flags = (p->target ? PROC_TARGET : 0) | (p->probed ? PROC_PROBED : 0),
+		.python = p->python,
+		.python_code = p->python_code,
+	};
+	int err = slots__announce(ps->slots, p->tgid, &proc, p->listed);
 
+	p->slot = proc.slot;
 	if (err == -ENOENT)
 		processes__retire(ps, p);
 	else if (err)
@@ -253,6 +260,15 @@ void processes__probe(struct processes *ps, struct process *p)
 		processes__announce(ps, p);
 }
 
+void processes__set_python(struct processes *ps, struct process *p, uint32_t python, uint64_t code)
+{
+	p->python = python;
+	p->python_code = code;
+	p->kept = true;
+	if (!p->exited)
+		processes__announce(ps, p);
+}
+
 bool processes__stale(const struct processes *ps, const struct process *p)
 {
 	if (!p->read_at)
@@ -279,7 +295,12 @@ void processes__forked(struct processes *ps, pid_t parent, pid_t child, const ch
 		return;
 	p->listed = true;
 	set_comm(p, comm);
-	if (!from || !from->nr_mappings)
+	if (!from)
+		return;
+	p->python = from->python;
+	p->python_code = from->python_code;
+	p->python_parent = from->index;
+	if (!from->nr_mappings)
 		return;
 	/* Should it be gone before its own can be read, these are right. */
 	p->mappings = malloc(from->nr_mappings * sizeof(*p->mappings));

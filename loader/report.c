@@ -9,6 +9,7 @@
 
 #include "bpf/gpucollect.h"
 #include "loader/base/table.h"
+#include "loader/path.h"
 
 /* Mean device time of a kind of work in a process: for launches that were not timed themselves. */
 struct mean {
@@ -27,153 +28,9 @@ struct report {
 	struct table *means;	/* hash of process and work -> index in mean */
 	struct mean *mean;
 	struct profile *profile;
-	uint32_t *path;		/* frames of the stack in hand, outermost first */
-	size_t nr, room;
-	bool *is_library;	/* by file */
+	struct path *path;		/* of the entry in hand */
+	struct table *python_threads;	/* process << 32 | thread: has Python frames in some stack */
 };
-
-static enum profile_mark mark_of(uint32_t why)
-{
-	switch (why) {
-	case END_TRUNCATED: return PROFILE_MARK_TRUNCATED;
-	case END_NO_INFO: return PROFILE_MARK_NO_UNWIND_INFO;
-	case END_NO_RULE: return PROFILE_MARK_NO_UNWIND_RULE;
-	case END_UNREADABLE: return PROFILE_MARK_STACK_UNREADABLE;
-	case END_NO_PROGRESS: return PROFILE_MARK_STACK_LOOPS;
-	case END_NOT_CODE: return PROFILE_MARK_NOT_CODE;
-	case END_ANON: return PROFILE_MARK_GENERATED;
-	case END_NO_STACK: return PROFILE_MARK_NO_STACK;
-	default: return PROFILE_MARK_UNKNOWN;
-	}
-}
-
-static uint8_t unresolved_of(const struct report_input *in, const struct resolved *r, uint64_t word)
-{
-	if (r->kind != RESOLVED_UNNAMED)
-		return PROFILE_RESOLVED;
-	switch (FRAME_KIND(word)) {
-	case FRAME_ANON:
-	case FRAME_ANON_GUESS:
-		return PROFILE_GENERATED;
-	case FRAME_KERNEL:
-		return PROFILE_KERNEL_HIDDEN;
-	default:
-		return files__fd(in->files, FRAME_FILE_ID(word)) < 0 &&
-		       FRAME_FILE_ID(word) != FILES_VDSO ? PROFILE_FILE_UNREADABLE :
-		       PROFILE_NO_SYMBOL;
-	}
-}
-
-/* Room for `more` frames behind the path. */
-static int reserve(struct report *r, size_t more)
-{
-	size_t room = (r->nr + more) * 2;
-	uint32_t *grown;
-
-	if (r->nr + more <= r->room)
-		return 0;
-	grown = realloc(r->path, room * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	r->path = grown;
-	r->room = room;
-	return 0;
-}
-
-static int add_frame(struct report *r, const struct profile_frame *frame)
-{
-	int err = reserve(r, 1);
-
-	return err ? err : profile__frame(r->profile, frame, &r->path[r->nr++]);
-}
-
-static int add_mark(struct report *r, enum profile_mark mark, const char *module)
-{
-	int err = reserve(r, 1);
-
-	return err ? err : profile__mark(r->profile, mark, module, &r->path[r->nr++]);
-}
-
-/* Outermost first, as they stand behind the function that they are inlined in. */
-static int add_inlines(struct report *r, const struct resolved *res, uint8_t flags)
-{
-	int err = 0;
-
-	for (uint32_t i = 0; i < res->nr_inlines && !err; i++) {
-		const struct resolved_inline *in = &res->inlines[i];
-		const struct profile_frame frame = {
-			.kind = PROFILE_NATIVE,
-			.flags = (uint8_t)(flags | PROFILE_INLINED),
-			.line = in->line,
-			.name = in->name,
-			.raw = in->symbol && strcmp(in->symbol, in->name) ? in->symbol : NULL,
-			.module = res->module,
-			.file = in->file,
-		};
-
-		err = add_frame(r, &frame);
-	}
-	return err;
-}
-
-/* Code that the process made at run time: its name is what the process told, if it did. */
-static void name_generated(struct report *r, const struct process *p, uint32_t stack, uint64_t word,
-			   struct profile_frame *frame)
-{
-	const char *name = r->in->jit ? jit__name(r->in->jit, p, stack, word) : NULL;
-
-	if (name || FRAME_KIND(word) == FRAME_ANON || FRAME_KIND(word) == FRAME_ANON_GUESS)
-		frame->flags |= PROFILE_JIT;
-	if (!name)
-		return;
-	frame->name = symbols__readable(r->in->symbols, name);
-	frame->raw = strcmp(frame->name, name) ? name : NULL;
-	frame->unresolved = PROFILE_RESOLVED;
-}
-
-/* The frames of a word of a process's stack: none, one, or a function and what is inlined in it. */
-static int add_word(struct report *r, const struct process *p, uint32_t stack, uint64_t word)
-{
-	struct resolved res;
-	struct profile_frame frame = {};
-	int err;
-
-	if (FRAME_KIND(word) == FRAME_END && FRAME_END_WHY(word) == END_KERNEL_THREAD)
-		return 0;	/* its kernel stack is all there is */
-	if (!symbols__resolve(r->in->symbols, word, &res))
-		return 0;
-	if (FRAME_KIND(word) == FRAME_END)
-		return add_mark(r, mark_of(FRAME_END_WHY(word)), res.module);
-	frame.kind = FRAME_KIND(word) == FRAME_KERNEL ? PROFILE_KERNEL : PROFILE_NATIVE;
-	frame.flags = res.guess ? PROFILE_GUESS : 0;
-	frame.unresolved = unresolved_of(r->in, &res, word);
-	frame.name = res.name;
-	if (res.symbol && strcmp(res.symbol, res.name))
-		frame.raw = res.symbol;
-	frame.module = res.module;
-	frame.file = res.file;
-	frame.line = res.line;
-	if (res.kind == RESOLVED_UNNAMED)
-		name_generated(r, p, stack, word, &frame);
-	err = add_frame(r, &frame);
-	return err ? err : add_inlines(r, &res, frame.flags);
-}
-
-/* Appends a stack, outermost frame first; the words come leaf first. */
-static int append(struct report *r, const struct process *p, uint32_t stack, bool cut_library)
-{
-	uint32_t words, i;
-	const uint64_t *word = stacks__words(r->in->stacks, stack, &words);
-	uint32_t first = 0;
-	int err = 0;
-
-	while (cut_library && first < words && FRAME_KIND(word[first]) == FRAME_FILE &&
-	       r->is_library[FRAME_FILE_ID(word[first])])
-		first++;
-	for (i = words; i > first && !err; i--)
-		err = add_word(r, p, stack, word[i - 1]);
-	return err;
-}
 
 static int gpu_frame(struct report *r, const struct tally_key *key)
 {
@@ -189,7 +46,7 @@ static int gpu_frame(struct report *r, const struct tally_key *key)
 		if (strcmp(frame.name, raw))
 			frame.raw = raw;
 	}
-	return add_frame(r, &frame);
+	return path__add_frame(r->path, &frame);
 }
 
 static uint64_t mean_key(const struct tally_key *key)
@@ -260,6 +117,51 @@ static int add_values(struct report *r, const struct tally_value *v, uint32_t no
 	return err ? err : add_estimate(r, v, node, labels, flags);
 }
 
+static uint64_t thread_key(uint32_t process, uint32_t tid)
+{
+	return (uint64_t)process << 32 | tid;
+}
+
+static int find_python_threads(struct report *r)
+{
+	size_t i;
+	int err = 0;
+
+	r->python_threads = table__new();
+	if (!r->python_threads)
+		return -ENOMEM;
+	for (i = 0; i < tally__count(r->in->tally) && !err; i++) {
+		const struct tally_key *key = &tally__at(r->in->tally, i)->key;
+
+		if (processes__at(r->in->processes, key->process)->python &&
+		    path__has_python(r->path, key->user))
+			err = table__set(r->python_threads, thread_key(key->process, key->tid), 1);
+	}
+	return err;
+}
+
+/* In a Python process, threads that have no Python of their own start with their name. */
+static int add_thread(struct report *r, const struct process *p, uint32_t tid)
+{
+	struct profile_frame frame = { .kind = PROFILE_THREAD, .id = tid };
+	uint64_t ignored;
+
+	if (!p->python || !tid || table__get(r->python_threads, thread_key(p->index, tid), &ignored))
+		return 0;
+	frame.name = profile__thread_name(r->profile, (uint32_t)p->tgid, tid);
+	if (frame.name)
+		frame.id = 0;	/* those of one name are shown as one */
+	return path__add_frame(r->path, &frame);
+}
+
+static int add_path(struct report *r, uint32_t parent, uint32_t *node)
+{
+	size_t nr;
+	const uint32_t *frames = path__frames(r->path, &nr);
+
+	return profile__path(r->profile, parent, frames, nr, node);
+}
+
 static int add_entry(struct report *r, const struct tally_value *v)
 {
 	const struct process *p = processes__at(r->in->processes, v->key.process);
@@ -275,12 +177,14 @@ static int add_entry(struct report *r, const struct tally_value *v)
 
 	if (p->ours)
 		return 0;
-	r->nr = 0;
-	err = append(r, p, v->key.user, launch);
+	path__clear(r->path);
+	err = add_thread(r, p, v->key.tid);
+	if (!err)
+		err = path__add_stack(r->path, p, v->key.user, launch);
 	if (!err && v->key.user == STACKS_NONE)
-		err = add_mark(r, PROFILE_MARK_NO_STACK, NULL);
+		err = path__add_mark(r->path, PROFILE_MARK_NO_STACK, NULL);
 	if (!err && v->key.kernel != STACKS_NONE)
-		err = append(r, p, v->key.kernel, false);
+		err = path__add_stack(r->path, p, v->key.kernel, false);
 	if (!err && launch)
 		err = gpu_frame(r, &v->key);
 	if (!err)
@@ -288,7 +192,7 @@ static int add_entry(struct report *r, const struct tally_value *v)
 	if (!err)
 		err = profile__node(r->profile, PROFILE_ROOT, root, &node);
 	if (!err)
-		err = profile__path(r->profile, node, r->path, r->nr, &node);
+		err = add_path(r, node, &node);
 	if (!err)
 		err = profile__labels(r->profile, &labels, &label);
 	return err ? err : add_values(r, v, node, label);
@@ -363,30 +267,28 @@ static int note_missing(const struct report_input *in, struct profile *p)
 	return err;
 }
 
-/* A process that the library was brought to has a file of its own with it. */
-static int find_libraries(struct report *r)
-{
-	uint32_t i, nr = files__count(r->in->files);
-
-	r->is_library = calloc(nr + 1ul, sizeof(*r->is_library));
-	if (!r->is_library)
-		return -ENOMEM;
-	for (i = 1; r->in->sites && i <= nr; i++)
-		if (files__fd(r->in->files, i) >= 0)
-			r->is_library[i] = sites__has(r->in->sites, files__fd(r->in->files, i));
-	return 0;
-}
-
 int report__build(const struct report_input *in, struct profile *p)
 {
-	struct report r = { .in = in, .profile = p, .room = 64 };
+	const struct path_input path = {
+		.profile = p,
+		.stacks = in->stacks,
+		.files = in->files,
+		.jit = in->jit,
+		.symbols = in->symbols,
+		.sites = in->sites,
+		.python = in->python,
+		.python_names = in->python_names,
+		.native_python = in->native_python,
+	};
+	struct report r = { .in = in, .profile = p };
 	size_t i;
 	int err;
 
 	if (in->jit)
 		jit__read(in->jit);
-	r.path = malloc(r.room * sizeof(*r.path));
-	err = r.path ? find_libraries(&r) : -ENOMEM;
+	err = path__new(&path, &r.path);
+	if (!err)
+		err = find_python_threads(&r);
 	if (!err)
 		err = find_means(&r);
 	if (!err)
@@ -399,8 +301,8 @@ int report__build(const struct report_input *in, struct profile *p)
 	if (!err && in->jit && jit__overflowed(in->jit))
 		err = profile__note(p, "some names of code made at run time are missing: processes told "
 				    "more of them than are kept");
-	free(r.path);
-	free(r.is_library);
+	path__free(r.path);
+	table__free(r.python_threads);
 	free(r.mean);
 	table__free(r.means);
 	return err;

@@ -97,6 +97,7 @@ static void on_tick(struct session *s)
 	if (read(s->tick_fd, &n, sizeof(n)) != sizeof(n))
 		return;
 	FAULT_POINT("tick");
+	python__tick(s->python);
 	if (s->launches)
 		launches__poll(s->launches);
 	if (s->attach)
@@ -230,6 +231,8 @@ static void teardown(struct session *s)
 	thread_names__free(s->threads);
 	stacks__free(s->stacks);
 	jit__free(s->jit);
+	python_names__free(s->python_names);
+	python__free(s->python);
 	debuginfod__free(s->debuginfod);
 	files__free(s->files);
 	recent__free(s->recent);

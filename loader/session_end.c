@@ -182,6 +182,9 @@ static int build_profile(struct session *s, struct symbols *symbols, struct prof
 		.launches = s->launches,
 		.jit = s->jit,
 		.symbols = symbols,
+		.python = s->python,
+		.python_names = s->python_names,
+		.native_python = s->options->native_python,
 		.sites = s->sites,
 		.period_ns = 1000000000ull / s->options->frequency,
 		.pulse = pulse,
@@ -203,10 +206,10 @@ static int build_profile(struct session *s, struct symbols *symbols, struct prof
 
 	if (!err)
 		err = add_files(s, symbols);
-	if (!err)
-		err = report__build(&in, p);
 	if (!err && s->threads)
 		err = thread_names__add(s->threads, s->processes, p);
+	if (!err)
+		err = report__build(&in, p);
 	if (!err)
 		err = facts__add(&facts, p);
 	run->duration_ns = (s->stopped ? s->stopped : clock__now_ns()) - s->started;

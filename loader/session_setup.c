@@ -156,12 +156,17 @@ static int setup_store(struct session *s)
 	config.stacks = s->stacks = stacks__new();
 	config.recent = s->recent = recent__new();
 	config.tally = s->tally = tally__new();
-	config.threads = s->threads = s->options->per_thread ? thread_names__new() : NULL;
-	if (!s->files || !s->recent || !s->jit || !s->stacks || !s->tally ||
-	    (s->options->per_thread && !s->threads))
+	config.threads = s->threads = thread_names__new();
+	if (!s->files || !s->recent || !s->jit || !s->stacks || !s->tally || !s->threads)
 		return -ENOMEM;
 	config.processes = s->processes = processes__new(&shared, s->files);
 	if (!s->processes)
+		return -ENOMEM;
+	config.python = s->python = python__new(s->files, s->processes, maps->pythons);
+	if (!s->python)
+		return -ENOMEM;
+	config.names = s->python_names = python_names__new(s->python, s->processes);
+	if (!s->python_names)
 		return -ENOMEM;
 	if (session__wants_launches(s->options)) {
 		struct launches_config launches = {

@@ -15,6 +15,7 @@
 #include "loader/library.h"
 #include "loader/output/caller.h"
 #include "loader/probes.h"
+#include "loader/python_names.h"
 #include "loader/result.h"
 #include "loader/recent.h"
 #include "loader/sampling.h"
@@ -37,6 +38,8 @@ struct session {
 	struct processes *processes;
 	struct stacks *stacks;
 	struct jit *jit;
+	struct python *python;
+	struct python_names *python_names;
 	struct debuginfod *debuginfod;	/* NULL: not wanted */
 	struct tally *tally;
 	struct launches *launches;

@@ -33,6 +33,7 @@ void session__on_process_mapped(void *ctx, struct process *p)
 	struct session *s = ctx;
 
 	jit__mapped(s->jit, p);
+	python__mapped(s->python, p);
 	if (s->attach)
 		attach__process(s->attach, p);
 }

@@ -41,23 +41,21 @@ void slots__free(struct slots *s)
 	free(s);
 }
 
-int slots__announce(struct slots *s, pid_t tgid, uint32_t flags, bool listed, uint32_t *slot)
+int slots__announce(struct slots *s, pid_t tgid, struct proc *proc, bool listed)
 {
-	struct proc proc = { .flags = flags };
 	__u32 key = (__u32)tgid;
 	struct proc_slot *new;
 
-	if (*slot == PROC_NO_SLOT) {
-		if (!ranges__get(s->free_slots, 1, clock__now_ns(), slot))
+	if (proc->slot == PROC_NO_SLOT) {
+		if (!ranges__get(s->free_slots, 1, clock__now_ns(), &proc->slot))
 			return -ENOSPC;
-		new = &s->maps.slots[*slot];
+		new = &s->maps.slots[proc->slot];
 		new->mappings = 0;
 		new->read_seq = new->map_seq - 1;
 		new->generation = ++s->generations;
 		new->tgid = key;
 	}
-	proc.slot = *slot;
-	if (!bpf_map_update_elem(s->maps.procs_fd, &key, &proc,
+	if (!bpf_map_update_elem(s->maps.procs_fd, &key, proc,
 				 listed && !s->maps.all ? BPF_EXIST : BPF_ANY))
 		return 0;
 	return -errno;

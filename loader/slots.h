@@ -27,12 +27,12 @@ struct slots *slots__new(const struct processes_maps *maps);	/* NULL: out of mem
 void slots__free(struct slots *s);	/* NULL is fine */
 
 /*
- * Makes a process known, or its new flags (PROC_*); *slot is given out where it is PROC_NO_SLOT.
+ * Makes a process known, or what is new of it; proc->slot is given out where it is PROC_NO_SLOT.
  * Until a list is published all its stacks come as copies. With `listed` it is known already; unless all
  * processes are recorded it must be, else it has ended, and its number may be another's: -ENOENT.
  * 0, -ENOSPC (all slots are in use) or what bpf(2) gave.
  */
-int slots__announce(struct slots *s, pid_t tgid, uint32_t flags, bool listed, uint32_t *slot);
+int slots__announce(struct slots *s, pid_t tgid, struct proc *proc, bool listed);
 /* False: the process that was announced with that slot has ended. */
 bool slots__lives(const struct slots *s, pid_t tgid, uint32_t slot);
 /* The process has ended. */

@@ -101,7 +101,7 @@ const uint64_t *stacks__words(const struct stacks *s, uint32_t stack, uint32_t *
 	return *nr ? s->words + s->stack[stack].first : NULL;
 }
 
-bool stacks__are_own(const uint64_t *words, uint32_t nr)
+bool stacks__have_generated(const uint64_t *words, uint32_t nr)
 {
 	uint32_t i;
 
@@ -109,6 +109,16 @@ bool stacks__are_own(const uint64_t *words, uint32_t nr)
 		if (FRAME_KIND(words[i]) == FRAME_ANON || FRAME_KIND(words[i]) == FRAME_ANON_GUESS)
 			return true;
 	return false;
+}
+
+bool stacks__are_own(const uint64_t *words, uint32_t nr)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr; i++)
+		if (FRAME_KIND(words[i]) == FRAME_PYTHON)
+			return true;
+	return stacks__have_generated(words, nr);
 }
 
 uint32_t stacks__end(const uint64_t *words, uint32_t nr)

@@ -30,6 +30,8 @@ uint32_t stacks__by_hash(const struct stacks *s, uint64_t hash);
 
 /* Pure: whether some words mean something in the process alone, being addresses of memory. */
 bool stacks__are_own(const uint64_t *words, uint32_t nr);
+/* Pure: the same of code in anonymous memory alone. */
+bool stacks__have_generated(const uint64_t *words, uint32_t nr);
 /* Pure: why they end: enum gpucollect_end; NR_END: they don't. */
 uint32_t stacks__end(const uint64_t *words, uint32_t nr);
 

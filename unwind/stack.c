@@ -170,7 +170,7 @@ size_t unwind_stack__walk(struct unwind_store *store, const struct unwind_stack_
 			  .copy = { in->stack, in->start, in->len, 0, in->holes },
 			  .exact = in->later ? in->exact : !in->in_syscall,
 			  .guess = in->guess };
-	__u64 end = 0;
+	__u64 end = 0, low;
 	size_t nr = 0;
 
 	memcpy(w.regs.r, in->regs, sizeof(w.regs.r));
@@ -190,7 +190,11 @@ size_t unwind_stack__walk(struct unwind_store *store, const struct unwind_stack_
 		}
 		if (w.map->kind != MAPPING_TRAMPOLINE)	/* the kernel's, not the program's */
 			words[nr++] = word;
+		low = w.regs.r[UNWIND_RSP];
 		end = walk__step(&w, w.regs.pc - !w.exact);
+		/* Where a signal frame leads to is no caller's stack. */
+		if (in->frame && !end && !w.exact && w.map->kind != MAPPING_TRAMPOLINE)
+			in->frame(in->ctx, nr - 1, low, w.regs.r[UNWIND_RSP]);
 	}
 	words[nr++] = end;
 	return nr;

@@ -34,6 +34,8 @@ struct unwind_stack_input {
 	size_t nr_mappings;
 	/* The open file of an id, kept open by the callee until the walk ends; NULL: none. */
 	struct unwind_file *(*file)(void *ctx, uint32_t id);
+	/* NULL, or called where a frame's caller was found: it is word `word`, and lies in [low, high). */
+	void (*frame)(void *ctx, size_t word, __u64 low, __u64 high);
 	void *ctx;
 };
 

@@ -179,6 +179,21 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+/* As a traceback has it: function, file, line. */
+static bool add_python(struct text *t, const struct profile_frame *f)
+{
+	bool cut = names__add_short(t, f->name && f->name[0] ? f->name : "[unknown]", NAMES_BYTES);
+
+	if (!f->file)
+		return cut;
+	text__add_string(t, " (");
+	cut |= names__add_short(t, f->file, NAMES_BYTES);
+	if (f->line)
+		text__printf(t, ":%" PRIu32, f->line);
+	text__add_string(t, ")");
+	return cut;
+}
+
 /* The raw text of a frame; tells whether it isn't whole. */
 static bool add_name(struct text *t, const struct profile_frame *f)
 {
@@ -218,6 +233,8 @@ static bool add_name(struct text *t, const struct profile_frame *f)
 		else if (!name[0])
 			name = "[kernel with an empty name]";
 		return names__add_short(t, name, NAMES_GPU_BYTES);
+	case PROFILE_PYTHON:
+		return add_python(t, f);
 	default:
 		return names__add_short(t, name[0] ? name : "[unknown]", NAMES_BYTES);
 	}

@@ -29,6 +29,7 @@ enum profile_kind {
 	PROFILE_KERNEL = 3,
 	PROFILE_GPU = 4,	/* work on the device, a leaf; shown "[GPU] name" */
 	PROFILE_MARK = 5,	/* id: enum profile_mark: a place where something isn't known */
+	PROFILE_PYTHON = 6,	/* name: qualified where known; file: as in a traceback */
 	NR_PROFILE_KINDS,
 };
 
@@ -61,6 +62,9 @@ enum profile_mark {
 	PROFILE_MARK_NOT_CODE = 6,	/* the return address lies outside executable memory */
 	PROFILE_MARK_GENERATED = 7,	/* generated code without a frame pointer */
 	PROFILE_MARK_NO_STACK = 8,	/* nothing is known of the stack */
+	PROFILE_MARK_PYTHON_UNKNOWN = 9,	/* a Python function that was gone before it was read */
+	PROFILE_MARK_PYTHON_CUT = 10,	/* more Python frames than fit, or unreadable ones */
+	PROFILE_MARK_PYTHON_PLACE = 11,	/* the Python frames inside of this have no known place */
 	NR_PROFILE_MARKS,
 };
 

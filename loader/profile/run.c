@@ -20,6 +20,9 @@ static const char *const mark_texts[NR_PROFILE_MARKS] = {
 	[PROFILE_MARK_NOT_CODE] = "[return address is not code]",
 	[PROFILE_MARK_GENERATED] = "[generated code without frame pointer]",
 	[PROFILE_MARK_NO_STACK] = "[no stack]",
+	[PROFILE_MARK_PYTHON_UNKNOWN] = "[unknown Python function]",
+	[PROFILE_MARK_PYTHON_CUT] = "[more Python frames]",
+	[PROFILE_MARK_PYTHON_PLACE] = "[Python frames out of place]",
 };
 
 static const char *const unresolved_texts[NR_PROFILE_UNRESOLVED] = {

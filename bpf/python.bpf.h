@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The Python frames of the current task: its list is read before the native stack is walked, as
+ * words at the start of the stack's. Each run of them tells an address that lies in the stack frame
+ * of the interpreter's C call that it belongs to; the native walk then finds which one that is.
+ * Everything is checked as if a target had made it up: what does not fit is not shown.
+ */
+#ifndef GPUCOLLECT_PYTHON_BPF_H
+#define GPUCOLLECT_PYTHON_BPF_H
+
+#include "bpf/scratch.bpf.h"
+
+#define PYTHON_STEPS 2048	/* frames, those included that are none of Python's */
+#define FRAME_WORDS 6		/* that a frame adds at most: itself, two starts of runs, what ends a list */
+#define NEXT_RUN_SHIFT 48	/* in FRAME_RUN_AT, above the marker: index of the next run's first word */
+#define NEXT_RUN_BITS 12
+#define STATE_BYTES 1024	/* PyThreadState, in which the outermost CFrame lies, is not much larger */
+#define CALL_BYTES 1024		/* locals of one C call of the interpreter are no further apart */
+
+static ALWAYS_INLINE struct python_layout *python__layout(__u32 index)
+{
+	return index ? bpf_map_lookup_elem(&pythons, &index) : NULL;
+}
+
+static ALWAYS_INLINE __u64 python__pointer(__u64 addr)
+{
+	__u64 value = 0;
+
+	return bpf_probe_read_user(&value, sizeof(value), (void *)addr) ? 0 : value;
+}
+
+/* The thread's own state, whether it holds the lock or not: what PyGILState_GetThisThreadState returns. */
+static ALWAYS_INLINE __u64 python__state(const struct python_layout *l, __u64 thread)
+{
+	__u64 state = python__pointer(thread + l->tsd_at);
+
+	if (l->tsd_then != PYTHON_TSD_DIRECT && state)
+		state = python__pointer(state + l->tsd_then);
+	if (!state || python__pointer(state + l->thread_id) != thread)
+		return 0;
+	return state;
+}
+
+/* --- runs --------------------------------------------------------------------------------- */
+
+static ALWAYS_INLINE void run__begin(struct scratch *s)
+{
+	s->python.run = s->nr;
+	word__add(s, (__u64)FRAME_RUN_AT << 60);
+}
+
+/*
+ * The run at hand is whole: its frames belong to the call in whose stack frame `marker` lies. Where
+ * that is in the thread's state, the call has ended but for the frame's being taken out of the list.
+ */
+static ALWAYS_INLINE void run__end(struct scratch *s, __u64 marker)
+{
+	if (marker - s->python.state < STATE_BYTES)
+		word__put(s, s->python.run, FRAME_MAKE_ADDRESS(FRAME_RUN, FRAME_NOWHERE));
+	else
+		word__put(s, s->python.run, (__u64)FRAME_RUN_AT << 60 |
+			  (__u64)s->nr << NEXT_RUN_SHIFT | FRAME_MARKER(marker));
+	s->python.marks = hash__add(s->python.marks, marker);
+}
+
+/* The next run to be placed. */
+static ALWAYS_INLINE void run__look_for(struct scratch *s, __u32 run)
+{
+	__u64 word = run < s->python.end ? word__get(s, run) : 0;
+
+	s->python.run = run;
+	s->python.marker = FRAME_KIND(word) == FRAME_RUN_AT ? FRAME_MARKER(word) : 0;
+}
+
+/* The native frame of the last word reaches from `low` to `high` on the stack. */
+static ALWAYS_INLINE void run__place(struct scratch *s, __u64 low, __u64 high)
+{
+	__u64 marker = s->python.marker, word;
+
+	if (!marker || marker < low || marker >= high)
+		return;
+	word = FRAME_MAKE_ADDRESS(FRAME_RUN, s->nr - 1 - s->python.end);
+	s->hash = hash__add(s->hash, word);
+	marker = word__get(s, s->python.run);
+	word__put(s, s->python.run, word);
+	run__look_for(s, marker >> NEXT_RUN_SHIFT & ((1u << NEXT_RUN_BITS) - 1));
+}
+
+/* --- frames ------------------------------------------------------------------------------- */
+
+static ALWAYS_INLINE long python__cut(struct scratch *s, const struct python_layout *l)
+{
+	if (l->style != PYTHON_FRAME_OBJECTS)
+		run__end(s, 0);
+	word__add(s, (__u64)FRAME_RUN_CUT << 60);
+	return 1;
+}
+
+/*
+ * The innermost call of the interpreter has put its CFrame into the list, but not yet filled it: what
+ * it seemed to hold are left-overs. The list begins with the CFrame before.
+ */
+static ALWAYS_INLINE bool python__begin_again(struct scratch *s, const struct python_layout *l)
+{
+	__u64 cframe = s->python.cframe;
+
+	if (s->python.again || l->cframe == PYTHON_ABSENT || l->top != PYTHON_ABSENT)
+		return false;
+	words__start(s);
+	s->python.again = 1;
+	s->python.marks = 0;
+	s->python.cframe = python__pointer(cframe + l->cframe_previous);
+	if (!s->python.cframe)
+		return false;
+	s->python.next = python__pointer(s->python.cframe + l->cframe_top);
+	if (s->python.next)
+		run__begin(s);
+	return true;
+}
+
+/* Whether the run that ends here is the one of the CFrame that is said to be the innermost. */
+static ALWAYS_INLINE bool python__is_linked(struct scratch *s, const struct python_layout *l)
+{
+	__u64 previous;
+
+	if (s->python.again || s->python.run || l->cframe == PYTHON_ABSENT || l->top != PYTHON_ABSENT)
+		return true;
+	if (l->style == PYTHON_SHIMS)	/* both are locals of one call */
+		return s->python.next - s->python.cframe + CALL_BYTES < 2 * CALL_BYTES;
+	previous = python__pointer(s->python.cframe + l->cframe_previous);
+	return python__pointer(previous + l->cframe_top) ==
+	       python__u64(s->python.frame, l->frame_back, PYTHON_FRAME_BYTES);
+}
+
+/* After the last frame of a run. 1: the list is over. */
+static ALWAYS_INLINE long python__run_ends(struct scratch *s, const struct python_layout *l)
+{
+	__u64 back = python__u64(s->python.frame, l->frame_back, PYTHON_FRAME_BYTES);
+
+	if (!python__is_linked(s, l))
+		return !python__begin_again(s, l);
+	run__end(s, l->style == PYTHON_SHIMS ? s->python.next : s->python.cframe);
+	if (l->style != PYTHON_SHIMS)
+		s->python.cframe = python__pointer(s->python.cframe + l->cframe_previous);
+	s->python.next = back;
+	if (!back)
+		return 1;
+	run__begin(s);
+	return 0;
+}
+
+/* Frames that exist, but that Python does not show either: they have not begun. */
+static ALWAYS_INLINE bool python__is_incomplete(struct scratch *s, const struct python_layout *l, __u64 code)
+{
+	__u64 first;
+
+	if (l->code_traceable == PYTHON_ABSENT ||
+	    python__u8(s->python.frame, l->frame_owner, PYTHON_FRAME_BYTES) == l->owner_generator)
+		return false;
+	first = code + l->code_start +
+		2ull * python__u32(s->python.code, l->code_traceable, PYTHON_CODE_BYTES);
+	return python__u64(s->python.frame, l->frame_position, PYTHON_FRAME_BYTES) < first;
+}
+
+static ALWAYS_INLINE void python__add(struct scratch *s, const struct python_layout *l, __u64 code)
+{
+	__u32 bytes = l->code_bytes;
+
+	if (!code || bytes > PYTHON_CODE_BYTES ||
+	    bpf_probe_read_user(s->python.code, bytes, (void *)code)) {
+		word__add(s, FRAME_MAKE_ADDRESS(FRAME_PYTHON, 0));
+		word__add(s, (__u64)FRAME_PYTHON_AT << 60);
+		return;
+	}
+	if (s->python.type &&
+	    python__u64(s->python.code, l->code_type, PYTHON_CODE_BYTES) != s->python.type)
+		return;		/* None, for one, in a frame that belongs to C */
+	if (python__is_incomplete(s, l, code))
+		return;
+	word__add(s, FRAME_MAKE_ADDRESS(FRAME_PYTHON, code));
+	word__add(s, (__u64)FRAME_PYTHON_AT << 60 |
+		  (__u64)python__offset(l, s->python.frame, code) << 32 |
+		  python__check(l, s->python.code));
+}
+
+/* Of frames that have no owner, or whose owner is Python: whether the run ends with this one. */
+static ALWAYS_INLINE bool python__ends_run(struct scratch *s, const struct python_layout *l)
+{
+	if (l->style == PYTHON_CFRAMES)
+		return true;
+	return l->style == PYTHON_ENTRY_FRAMES &&
+	       python__u8(s->python.frame, l->frame_entry, PYTHON_FRAME_BYTES);
+}
+
+/* One frame of the list. */
+static long python__frame(__u64 i, struct scratch **ctx)
+{
+	struct scratch *s = *ctx;
+	struct python_layout *l = python__layout(s->python.layout);
+	__u32 bytes;
+
+	if (!l)
+		return 1;
+	if (s->nr > GPUCOLLECT_MAX_PYTHON_WORDS - FRAME_WORDS)
+		return python__cut(s, l);
+	bytes = l->frame_bytes;
+	if (bytes > PYTHON_FRAME_BYTES ||
+	    bpf_probe_read_user(s->python.frame, bytes, (void *)s->python.next))
+		return python__begin_again(s, l) ? !s->python.next : python__cut(s, l);
+	if (l->style == PYTHON_SHIMS &&
+	    python__u8(s->python.frame, l->frame_owner, PYTHON_FRAME_BYTES) >= l->owner_shim)
+		return python__run_ends(s, l);
+	python__add(s, l, python__u64(s->python.frame, l->frame_code, PYTHON_FRAME_BYTES) &
+		    ~(__u64)l->code_tag);
+	if (python__ends_run(s, l))
+		return python__run_ends(s, l);
+	s->python.next = python__u64(s->python.frame, l->frame_back, PYTHON_FRAME_BYTES);
+	return !s->python.next;
+}
+
+/*
+ * Where a call has put its CFrame into the list, but not yet its frame, or has taken out only one of
+ * them, frames and CFrames do not go together one by one: user space shifts them.
+ */
+static ALWAYS_INLINE void python__even_out(struct scratch *s, const struct python_layout *l)
+{
+	bool outermost = s->python.cframe - s->python.state < STATE_BYTES;
+
+	if (l->style == PYTHON_CFRAMES && !outermost && s->python.cframe) {
+		run__begin(s);
+		run__end(s, s->python.cframe);
+		word__add(s, (__u64)FRAME_RUN_MORE << 60);
+	}
+}
+
+/* The words of the current task's Python frames, if it has any. */
+static __noinline void python__walk(struct scratch *s, struct task_struct *task,
+				    const struct proc *proc)
+{
+	const struct python_layout *l = python__layout(proc ? proc->python : 0);
+
+	if (!l || !l->style)
+		return;
+	s->python.layout = proc->python;
+	s->python.type = proc->python_code;
+	s->python.again = 0;
+	s->python.marks = 0;
+	s->python.cframe = 0;
+	s->python.state = python__state(l, task->thread.fsbase);
+	if (!s->python.state)
+		return;
+	if (l->cframe != PYTHON_ABSENT)
+		s->python.cframe = python__pointer(s->python.state + l->cframe);
+	s->python.next = python__pointer(l->top != PYTHON_ABSENT ? s->python.state + l->top :
+					 s->python.cframe + l->cframe_top);
+	if (!s->python.next)
+		return;
+	if (l->style == PYTHON_FRAME_OBJECTS)
+		word__add(s, (__u64)FRAME_RUN_EACH << 60);
+	else
+		run__begin(s);
+	bpf_loop(PYTHON_STEPS, python__frame, &s, 0);
+	python__even_out(s, l);
+	s->anon |= s->nr != 0;
+	s->python.end = s->nr;
+	if (l->style != PYTHON_FRAME_OBJECTS)
+		run__look_for(s, 0);
+}
+
+#endif

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/python_names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "bpf/gpucollect.h"
+#include "loader/base/array.h"
+#include "loader/base/index.h"
+#include "loader/base/table.h"
+#include "unwind/python_code.h"
+
+#define MAX_BYTES (256ull << 20)	/* a process may make functions for ever */
+#define MAX_PARENTS 16
+#define MAX_TRIES 3
+
+/* A code object that was read, or could not be. */
+struct entry {
+	uint64_t address;
+	uint32_t process;
+	uint32_t check;
+	uint32_t python;
+	unsigned int tries;
+	struct python_code *code;	/* NULL: it was gone, or could not be read so far */
+};
+
+struct python_names {
+	const struct python *py;
+	const struct processes *processes;
+	struct entry *entry;
+	size_t room, nr;
+	struct index by_code;
+	uint64_t bytes;
+};
+
+struct python_names *python_names__new(const struct python *py, const struct processes *processes)
+{
+	struct python_names *n = calloc(1, sizeof(*n));
+
+	if (n) {
+		n->py = py;
+		n->processes = processes;
+	}
+	return n;
+}
+
+void python_names__free(struct python_names *n)
+{
+	size_t i;
+
+	if (!n)
+		return;
+	for (i = 0; i < n->nr; i++)
+		python_code__free(n->entry[i].code);
+	free(n->entry);
+	index__free(&n->by_code);
+	free(n);
+}
+
+static uint32_t hash_of(uint32_t process, uint64_t address, uint32_t check)
+{
+	return (uint32_t)hash__mix(hash__mix(address) ^ ((uint64_t)process << 32 | check));
+}
+
+static struct entry *find(const struct python_names *n, uint32_t process, uint64_t address, uint32_t check)
+{
+	size_t pos = 0;
+	uint32_t id;
+
+	while (index__next(&n->by_code, hash_of(process, address, check), &pos, &id)) {
+		struct entry *e = &n->entry[id];
+
+		if (e->address == address && e->process == process && e->check == check)
+			return e;
+	}
+	return NULL;
+}
+
+static void read_code(struct python_names *n, const struct process *p, struct entry *e)
+{
+	const struct python_offsets *o = python__offsets(n->py, p->python);
+	pid_t pid = p->tgid;
+	const struct python_memory memory = { python__read_memory, &pid };
+
+	if (!o || p->exited || n->bytes >= MAX_BYTES)
+		return;
+	e->tries++;
+	e->python = p->python;
+	if (!python_code__read(o, &memory, e->address, e->check, &e->code))
+		n->bytes += python_code__memory(e->code);
+}
+
+static int meet(struct python_names *n, const struct process *p, uint64_t address, uint32_t check)
+{
+	struct entry *e = find(n, p->index, address, check);
+
+	if (e && (e->code || e->tries >= MAX_TRIES))
+		return 0;
+	if (!e) {
+		if (index__reserve(&n->by_code) ||
+		    array__reserve((void **)&n->entry, &n->room, n->nr, sizeof(*n->entry)))
+			return -ENOMEM;
+		e = &n->entry[n->nr];
+		*e = (struct entry){ .address = address, .process = p->index, .check = check };
+		index__add(&n->by_code, hash_of(p->index, address, check), (uint32_t)n->nr);
+		n->nr++;
+	}
+	read_code(n, p, e);
+	return 0;
+}
+
+int python_names__met(struct python_names *n, const struct process *p, const uint64_t *words, uint32_t nr)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i + 1 < nr && !err; i++) {
+		uint64_t address = FRAME_ADDRESS(words[i]);
+		uint32_t check = PYTHON_CHECK(words[i + 1]);
+
+		if (FRAME_KIND(words[i]) == FRAME_PYTHON && FRAME_KIND(words[i + 1]) == FRAME_PYTHON_AT &&
+		    address)
+			err = meet(n, p, address, check);
+	}
+	return err;
+}
+
+bool python_names__of(const struct python_names *n, const struct process *p, uint64_t code, uint64_t at,
+		      struct python_name *name)
+{
+	const struct entry *e = NULL;
+	const struct python_offsets *o;
+
+	/* A child has its parent's code, and may have ended before its own could be read. */
+	for (int i = 0; i < MAX_PARENTS; i++) {
+		e = find(n, p->index, FRAME_ADDRESS(code), PYTHON_CHECK(at));
+		if ((e && e->code) || p->python_parent == p->index)
+			break;
+		p = processes__at(n->processes, p->python_parent);
+	}
+	o = e ? python__offsets(n->py, e->python) : NULL;
+	if (!o || !e->code)
+		return false;
+	name->function = e->code->name;
+	name->file = e->code->file;
+	name->line = python_code__line(e->code, o, PYTHON_OFFSET(at));
+	return true;
+}
