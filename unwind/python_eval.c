@@ -29,7 +29,7 @@ struct place {
 struct candidate {
 	uint64_t start, end;
 	unsigned int hits;
-	bool certain;
+	bool begins;		/* as a function does, with nothing on the stack */
 };
 
 struct search {
@@ -93,30 +93,36 @@ static bool search__code(const struct search *s, uint64_t at)
 	return false;
 }
 
+static bool at_entry(const struct unwind_rule *rule)
+{
+	return rule->cfa == UNWIND_CFA_REG && rule->cfa_reg == UNWIND_RSP && rule->cfa_off <= 8;
+}
+
 /* A jump with the same frame at both ends, other than that of a function that has just begun. */
 static int search__jump(struct search *s, uint64_t from, uint64_t to)
 {
 	struct candidate *c = s->candidates;
-	struct place source, target;
+	struct place source, target, start;
 	int err = search__look(s, to, &target);
 
 	if (!err)
 		err = search__look(s, from, &source);
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	if (!same_rule(&source.rule, &target.rule) ||
-	    (source.rule.cfa_reg == UNWIND_RSP && source.rule.cfa_off <= 8))
+	if (!same_rule(&source.rule, &target.rule) || at_entry(&source.rule))
 		return 0;
 	while (c < s->candidates + s->nr && c->start != target.start)
 		c++;
 	if (c == s->candidates + MAX_CANDIDATES)
 		return 0;
-	if (c == s->candidates + s->nr)
-		s->candidates[s->nr++] = (struct candidate){ target.start, target.end, 0, false };
+	if (c == s->candidates + s->nr) {
+		err = search__look(s, target.start, &start);
+		if (err)
+			return err == -ENOENT ? 0 : err;
+		*c = (struct candidate){ target.start, target.end, 0, at_entry(&start.rule) };
+		s->nr++;
+	}
 	c->hits++;
-	/* Without a frame pointer the size of the frame tells functions apart. */
-	if (source.rule.cfa_reg == UNWIND_RSP && source.rule.cfa_off > 64)
-		c->certain = true;
 	return 0;
 }
 
@@ -183,7 +189,8 @@ static int search__run(struct search *s, uint64_t vaddr, struct python_range *ev
 		unsigned int back = 0;
 
 		err = search__jumps(s, c->start, c->end, &main, &back);
-		if (!err && (c->certain || back || c->hits > 1))
+		/* Bytes that are no jump may lead into any function, seldom twice and there and back. */
+		if (!err && (!c->begins || (back && c->hits > 1)))
 			err = add_range(s, c->start, c->end, eval, nr);
 		if (err == -ENOENT)
 			err = 0;

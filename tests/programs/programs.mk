@@ -56,11 +56,20 @@ $(B)/programs/libpython_calls.so: tests/programs/python_calls.c
 		-lpthread
 programs: $(B)/programs/libpython_calls.so
 
-.PHONY: programs
-
 # Says what is known of a Python interpreter.
 $(B)/programs/python_probe: tests/programs/python_probe.c $(filter $(B)/obj/unwind/% $(B)/obj/loader/base/%,$(OBJ))
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -MF $@.d -o $@ $< $(filter %.o,$^) -lpthread
-programs: $(B)/programs/python_probe
+PYTHON_FAKE := $(B)/programs/python_fake $(if $(shell command -v musl-gcc),$(B)/programs/python_fake_musl)
+$(B)/programs/python_fake: tests/programs/python_fake.c
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 $(CPU_CFLAGS) -rdynamic -MMD -MP -MF $@.d -o $@ $< -lpthread
+$(B)/programs/python_fake_musl: tests/programs/python_fake.c
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)musl-gcc -static -std=gnu11 $(CPU_CFLAGS) -MMD -MP -MF $@.d -o $@ $<
+programs: $(B)/programs/python_probe $(PYTHON_FAKE)
+
+.PHONY: programs

@@ -36,6 +36,22 @@ static double now_us(void)
 	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
+static void print_offsets(const struct python_offsets *o)
+{
+#define O(member) printf(", \"" #member "\": %u", (unsigned int)o->member)
+#define L(member) printf(", \"" #member "\": %u", (unsigned int)o->layout.member)
+	printf(", \"offsets\": {\"lines\": %u", o->lines);
+	O(runtime_key); O(runtime_interpreters); O(interpreter_next); O(interpreter_threads);
+	O(thread_next); O(thread_interpreter); O(object_type); O(type_name); O(code_qualname);
+	O(bytes_size); O(bytes_data); O(str_length); O(str_state); O(str_ascii); O(str_compact);
+	O(str_kind_shift); L(owner_shim); L(owner_generator); L(code_tag); L(frame_bytes); L(code_bytes);
+	L(thread_id); L(top); L(cframe); L(cframe_top); L(cframe_previous); L(frame_code); L(frame_back);
+	L(frame_position); L(frame_entry); L(frame_owner); L(code_type); L(code_name); L(code_filename);
+	L(code_table); L(code_first_line); L(code_flags); L(code_version); L(code_traceable);
+	L(code_start);
+	printf("}");
+}
+
 static int find(const char *path, const char *name, struct python_runtime *r)
 {
 	double start = now_us();
@@ -55,6 +71,7 @@ static int find(const char *path, const char *name, struct python_runtime *r)
 			printf("%s[%" PRIu64 ", %" PRIu64 "]", i ? ", " : "", r->eval[i].start,
 			       r->eval[i].end);
 		printf("]");
+		print_offsets(&r->offsets);
 	}
 	if (!name)
 		printf("}\n");

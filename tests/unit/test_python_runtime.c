@@ -329,7 +329,8 @@ START_TEST(survives_wild_values)
 				memcpy(elf.image + at, &wild[i], 4);
 				err = find_cut(ELF_SIZE, &why);
 				free(why);
-				ck_assert_msg(!err || err == -ENOENT || err == -ENOTSUP, "%d at %zu", err, at);
+				ck_assert_msg(!err || err == -ENOENT || err == -ENOTSUP, "%d at %zu", err,
+					      at);
 			}
 			memcpy(elf.image + at, &kept, 4);
 		}
