@@ -72,4 +72,12 @@ $(B)/programs/python_fake_musl: tests/programs/python_fake.c
 	$(Q)musl-gcc -static -std=gnu11 $(CPU_CFLAGS) -MMD -MP -MF $@.d -o $@ $<
 programs: $(B)/programs/python_probe $(PYTHON_FAKE)
 
+# The readers of Python's code objects as a tool.
+$(B)/programs/python_lines: tests/programs/python_lines.c \
+		$(addprefix $(B)/obj/unwind/python_,lines.o code.o offsets.o)
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -MF $@.d -o $@ $< $(filter %.o,$^) $(EXTRA_LDFLAGS)
+programs: $(B)/programs/python_lines
+
 .PHONY: programs
