@@ -8,12 +8,14 @@ FUZZ_CFLAGS = -std=gnu11 -O1 -g -D_GNU_SOURCE -I. \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 FUZZ := $(patsubst tests/fuzz/%_fuzz.c,%,$(sort $(wildcard tests/fuzz/*_fuzz.c)))
 
-# A fuzzer holds the sources of its own stage and of loader/base/, nothing else.
+# A fuzzer holds the sources of its own stage, the one of its name unless said here, and of loader/base/.
+FUZZ_STAGE_python := unwind
+stage_of = $(or $(FUZZ_STAGE_$(1)),$(1))
 $(B)/fuzz/%_fuzz: tests/fuzz/%_fuzz.c
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(FUZZ_CFLAGS) -o $@ $< $(wildcard $*/*.c loader/base/*.c) -liberty -ldw -lelf -lz -llzma
-$(foreach f,$(FUZZ),$(eval $(B)/fuzz/$(f)_fuzz: $(wildcard $(f)/*.[ch] loader/base/*.[ch] bpf/*.h)))
+	$(Q)$(CLANG) $(FUZZ_CFLAGS) -o $@ $< $(wildcard $(call stage_of,$*)/*.c loader/base/*.c) -liberty -ldw -lelf -lz -llzma
+$(foreach f,$(FUZZ),$(eval $(B)/fuzz/$(f)_fuzz: $(wildcard $(call stage_of,$(f))/*.[ch] loader/base/*.[ch] bpf/*.h)))
 $(B)/fuzz/%_seeds: tests/fuzz/%_seeds.c $(wildcard tests/unit/*.h)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
