@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/magic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,6 +14,8 @@
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "loader/base/proc.h"
 
 #define RING_MASK ((uint64_t)CHANNEL_RING_SIZE - 1)
 #define MAX_DURATION (1ull << 53)
@@ -270,56 +271,28 @@ uint64_t channel__stalled(const struct channel *ch)
 	return head - ch->tail;
 }
 
-struct life {
-	uint32_t start;		/* low 32 bits of the start time: field 22 of its stat */
-	char name[64];
-};
-
-/* Of a process; false: it doesn't live. */
-static bool look_up(pid_t pid, struct life *life)
+/* False: it doesn't live. */
+static bool look_up(pid_t pid, struct proc_stat *life)
 {
-	char path[32], line[1024], *p, *name;
-	int fd, field;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read(fd, line, sizeof(line) - 1);
-	close(fd);
-	if (n <= 0)
-		return false;
-	line[n] = '\0';
-	/* Behind the name, which may hold anything; that ends field 2. */
-	name = strchr(line, '(');
-	p = strrchr(line, ')');
-	if (!name || !p || p < name || !strncmp(p, ") Z", 3) || !strncmp(p, ") X", 3))
-		return false;
-	snprintf(life->name, sizeof(life->name), "%.*s", (int)(p - name - 1), name + 1);
-	for (field = 2; p && field < 22; field++)
-		p = strchr(p + 1, ' ');
-	if (!p)
-		return false;
-	life->start = (uint32_t)strtoull(p + 1, NULL, 10);
-	return true;
+	return !proc__stat(pid, 0, life) && life->state != 'Z' && life->state != 'X';
 }
 
 static uint64_t own_mark(void)
 {
-	struct life own = { 0 };
+	struct proc_stat own;
 
-	look_up(getpid(), &own);
-	return (uint64_t)own.start << 32 | (uint32_t)getpid();
+	if (proc__stat(getpid(), 0, &own))
+		own.started = 0;
+	return own.started << 32 | (uint32_t)getpid();
 }
 
 /* Another program than ours collects nothing: the target may have put in whom it wants to be ended. */
 static bool holds(uint64_t mark)
 {
 	pid_t pid = (pid_t)(uint32_t)mark;
-	struct life own, other;
+	struct proc_stat own, other;
 
-	return pid > 0 && look_up(pid, &other) && other.start == (uint32_t)(mark >> 32) &&
+	return pid > 0 && look_up(pid, &other) && (uint32_t)other.started == mark >> 32 &&
 	       look_up(getpid(), &own) && !strcmp(own.name, other.name);
 }
 

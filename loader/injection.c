@@ -16,15 +16,15 @@
 #include "loader/base/array.h"
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
+#include "loader/base/proc.h"
 #include "loader/library.h"
-#include "loader/pids.h"
 #include "loader/tracer/inject.h"
 
 #define LOCK_FILE "/run/gpucollect/lock"
 
 struct job {
 	struct process *process;
-	uint64_t started;		/* when that was: it may be over by the time it has its turn */
+	uint64_t started;		/* when it was: it may be over by the time it has its turn */
 	struct tracer *tracer;		/* NULL: waits for its turn */
 	int lock;			/* descriptor that holds it; -1: none, or not to be had */
 	struct channel *claimed;	/* of a library that was there: ours while the job lasts */
@@ -243,10 +243,18 @@ static size_t most_at_once(void)
 	return cpus < 1 ? 1 : cpus < TRACER_MAX ? (size_t)cpus : TRACER_MAX;
 }
 
+/* 0: there is none. */
+static uint64_t start_of(const struct process *p)
+{
+	struct proc_stat stat;
+
+	return proc__stat(p->tgid, 0, &stat) ? 0 : stat.started;
+}
+
 /* Its number may be somebody else's by now. */
 static bool has_ended(struct job *j)
 {
-	j->gone = j->process->exited || pids__started(j->process->tgid) != j->started;
+	j->gone = j->process->exited || start_of(j->process) != j->started;
 	if (j->gone)
 		snprintf(j->why, sizeof(j->why), "it is gone");
 	return j->gone;
@@ -273,7 +281,7 @@ int injection__begin(struct injection *i, struct process *p)
 	if (err)
 		return err;
 	i->job[i->nr++] = (struct job){
-		.process = p, .started = pids__started(p->tgid), .lock = -1,
+		.process = p, .started = start_of(p), .lock = -1,
 	};
 	start_some(i);
 	return 0;

@@ -14,6 +14,7 @@
 #include "loader/base/array.h"
 #include "loader/base/clock.h"
 #include "loader/base/log.h"
+#include "loader/base/proc.h"
 #include "loader/base/table.h"
 #include "loader/environment.h"
 #include "loader/roots.h"
@@ -175,36 +176,23 @@ static bool read_status(struct maker *m)
 	return uid && inner;
 }
 
-/* Field 22 of stat, behind the name in brackets, which may hold anything. */
-static time_t read_start(pid_t tgid)
+static time_t start_time(pid_t tgid)
 {
-	char path[64], line[1024], *at;
-	unsigned long long ticks;
 	struct timespec boot, now;
-	FILE *f;
-	size_t n;
+	struct proc_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)tgid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	n = fread(line, 1, sizeof(line) - 1, f);
-	fclose(f);
-	line[n] = '\0';
-	at = strrchr(line, ')');
-	if (!at || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-			  "%*d %*d %llu", &ticks) != 1)
+	if (proc__stat(tgid, 0, &stat))
 		return 0;
 	clock_gettime(CLOCK_BOOTTIME, &boot);
 	clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec - boot.tv_sec + (time_t)(ticks / (unsigned long long)sysconf(_SC_CLK_TCK));
+	return now.tv_sec - boot.tv_sec + (time_t)(stat.started / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 static void get_to_know(struct jit *j, struct maker *m)
 {
 	m->known = read_status(m);
 	m->root = roots__of(files__roots(j->files), m->tgid);
-	m->started = read_start(m->tgid);
+	m->started = start_time(m->tgid);
 	free(m->tmpdir);	/* it is tried again until the rest is known */
 	environment__get(m->tgid, "TMPDIR", &m->tmpdir);
 	if (m->tmpdir && (m->tmpdir[0] != '/' || !strcmp(m->tmpdir, "/tmp"))) {

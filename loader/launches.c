@@ -11,8 +11,10 @@
 
 #include "gpu_timing/reader.h"
 #include "loader/account.h"
+#include "loader/base/array.h"
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
+#include "loader/base/proc.h"
 
 #define POLL_RECORDS 65536	/* of one channel, before the next gets its turn */
 #define HELLO_TRIES 100		/* polls that a library gets to finish its segment */
@@ -163,18 +165,9 @@ static int fetch(struct target *t)
 
 static bool confined(pid_t tgid)
 {
-	char path[64], line[256];
-	int mode = 0;
-	FILE *f;
+	uint64_t mode;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)tgid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "Seccomp: %d", &mode) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return mode != 0;
+	return !proc__number(tgid, "Seccomp", &mode) && mode;
 }
 
 static int target__claim(struct launches *l, struct target *t, int fd)

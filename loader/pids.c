@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "loader/base/array.h"
 
@@ -75,28 +74,6 @@ int pids__descendants(pid_t pid, pids_fn fn, void *ctx)
 	}
 	free(f.pid);
 	return err;
-}
-
-uint64_t pids__started(pid_t pid)
-{
-	unsigned long long started = 0;
-	char path[64], line[1024], *after;
-	size_t n;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	n = fread(line, 1, sizeof(line) - 1, f);
-	fclose(f);
-	line[n] = '\0';
-	/* Behind the name, which may hold anything; that ends field 2. */
-	after = strrchr(line, ')');
-	if (!after || sscanf(after + 1, "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-			     "%*s %*s %*s %llu", &started) != 1)
-		return 0;
-	return started;
 }
 
 int pids__all(pids_fn fn, void *ctx)

@@ -3,7 +3,6 @@
 #ifndef LOADER_PIDS_H
 #define LOADER_PIDS_H
 
-#include <stdint.h>
 #include <sys/types.h>
 
 /* Something other than 0 ends it, and is what it returns. */
@@ -14,9 +13,6 @@ typedef int (*pids_fn)(void *ctx, pid_t pid);
  * by now are left out. A kernel without CONFIG_PROC_CHILDREN shows none. 0, -ENOMEM or fn's.
  */
 int pids__descendants(pid_t pid, pids_fn fn, void *ctx);
-
-/* When it was started (proc(5), field 22 of its stat): tells two of one number apart. 0: there is none. */
-uint64_t pids__started(pid_t pid);
 
 /* All that are visible from here. 0, a negative errno or fn's. */
 int pids__all(pids_fn fn, void *ctx);

@@ -3,9 +3,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,6 +10,7 @@
 #include "loader/base/clock.h"
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
+#include "loader/base/proc.h"
 #include "loader/cgroup.h"
 #include "loader/driver.h"
 #include "loader/exit_codes.h"
@@ -102,21 +100,12 @@ static int setup_command(struct session *s)
 /* Of a thread its process, since that is what is recorded. */
 static pid_t process_of(pid_t pid)
 {
-	char path[64], line[256];
-	int tgid = 0;
-	FILE *f;
+	uint64_t tgid;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "Tgid: %d", &tgid) == 1)
-			break;
-	if (f)
-		fclose(f);
-	if (tgid <= 0 || tgid == pid)
+	if (proc__number(pid, "Tgid", &tgid) || !tgid || tgid == (uint64_t)pid)
 		return pid;
-	log_info("%d is a thread of process %d, which is recorded", (int)pid, tgid);
-	return tgid;
+	log_info("%d is a thread of process %d, which is recorded", (int)pid, (int)tgid);
+	return (pid_t)tgid;
 }
 
 /* Though its parent hasn't asked for its status yet: such a process never ends a second time. */

@@ -12,6 +12,7 @@
 
 #include "loader/base/array.h"
 #include "loader/base/log.h"
+#include "loader/base/proc.h"
 
 #define MAX_BYTES (8u << 20)	/* the kernel takes 6 MiB at most */
 #define MAX_ANCESTORS 64
@@ -129,36 +130,17 @@ static bool is_sudo(pid_t pid)
 	return base && !strcmp(base + 1, "sudo");
 }
 
-static pid_t parent_of(pid_t pid)
-{
-	char path[64], line[512];
-	const char *end = NULL;
-	int parent = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	if (f) {
-		size_t n = fread(line, 1, sizeof(line) - 1, f);
-
-		line[n] = '\0';
-		/* The name before it may hold anything. */
-		end = strrchr(line, ')');
-		fclose(f);
-	}
-	return end && sscanf(end, ") %*c %d", &parent) == 1 ? parent : 0;
-}
-
 /* The nearest one: it is what set SUDO_UID. 0: none. */
 static pid_t find_sudo(void)
 {
+	struct proc_stat stat;
 	pid_t pid = getppid();
 	int i;
 
 	for (i = 0; i < MAX_ANCESTORS && pid > 0; i++) {
 		if (is_sudo(pid))
 			return pid;
-		pid = parent_of(pid);
+		pid = proc__stat(pid, 0, &stat) ? 0 : stat.parent;
 	}
 	return 0;
 }

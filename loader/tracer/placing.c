@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "loader/base/fault.h"
+#include "loader/base/proc.h"
 #include "loader/tracer/remote.h"
 #include "loader/tracer/space.h"
 
@@ -91,19 +92,13 @@ static int make_memfd(struct placing *p, struct remote *r)
  */
 static uint64_t far_descriptor(pid_t pid)
 {
-	unsigned int size = 0;
-	char path[64], line[256];
 	struct rlimit limit;
-	FILE *f;
+	uint64_t size;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	f = fopen(path, "re");
-	while (f && !size && fgets(line, sizeof(line), f))
-		sscanf(line, "FDSize: %u", &size);
-	if (f)
-		fclose(f);
+	if (proc__number(pid, "FDSize", &size))
+		return 0;
 	if (!prlimit(pid, RLIMIT_NOFILE, NULL, &limit) && limit.rlim_cur < size)
-		size = (unsigned int)limit.rlim_cur;
+		size = limit.rlim_cur;
 	if (size >= FAR_DESCRIPTOR + NEAR_END)
 		return FAR_DESCRIPTOR;
 	return size > 2 * NEAR_END ? size - NEAR_END : 0;

@@ -3,10 +3,8 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -15,6 +13,7 @@
 
 #include "loader/base/clock.h"
 #include "loader/base/fault.h"
+#include "loader/base/proc.h"
 #include "loader/tracer/libc.h"
 #include "loader/tracer/space.h"
 
@@ -103,19 +102,9 @@ static int resume(struct remote *r, int how)
 /* Whether it waits for a processor: it will stop as soon as it gets one. */
 static bool is_runnable(const struct remote *r)
 {
-	char path[64], line[256], *after;
-	ssize_t n;
-	int fd;
+	struct proc_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)r->pid, (int)r->tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read(fd, line, sizeof(line) - 1);
-	close(fd);
-	line[n < 0 ? 0 : n] = '\0';
-	after = strrchr(line, ')');
-	return after && !strncmp(after, ") R", 3);
+	return !proc__stat(r->pid, r->tid, &stat) && stat.state == 'R';
 }
 
 /* Asks it to stop, and waits until it has. As wait_stop. */
