@@ -3,7 +3,6 @@
 #include "loader/launches.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -39,7 +38,7 @@ struct target {
 struct launches {
 	struct launches_config config;
 	struct target **target;
-	size_t nr_targets;
+	size_t nr_targets, targets_size;
 	struct target *last;
 	bool stopping;
 	unsigned int polls;
@@ -109,12 +108,9 @@ static struct target *find(struct launches *l, const struct process *p)
 
 static struct target *target__add(struct launches *l, struct process *p)
 {
-	struct target **grown = realloc(l->target, (l->nr_targets + 1) * sizeof(*grown));
 	struct target *t = calloc(1, sizeof(*t));
 
-	if (grown)
-		l->target = grown;
-	if (!grown || !t)
+	if (!t || array__reserve((void **)&l->target, &l->targets_size, l->nr_targets, sizeof(*l->target)))
 		goto fail;
 	t->process = p;
 	t->pidfd = -1;
