@@ -7,13 +7,14 @@
 #include <limits.h>
 #include <linux/magic.h>
 #include <mntent.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+#include "loader/base/text.h"
 
 #define MAX_DEPTH 64
 
@@ -46,18 +47,6 @@ static bool is_group(int fd)
 	return !fstatfs(fd, &fs) && fs.f_type == CGROUP2_SUPER_MAGIC;
 }
 
-static int say(char **why, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static int say(char **why, int err, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (vasprintf(why, fmt, ap) < 0)
-		*why = NULL;
-	va_end(ap);
-	return err;
-}
-
 int cgroup__open(const char *path, char **why)
 {
 	char mount[PATH_MAX], below[2 * PATH_MAX];
@@ -69,8 +58,8 @@ int cgroup__open(const char *path, char **why)
 	if (fd >= 0)
 		close(fd);
 	if (!find_mount(mount, sizeof(mount)))
-		return say(why, -EINVAL, "--cgroup %s: no control groups of version 2 are mounted here: take "
-			   "-p PID", path);
+		return text__why(why, -EINVAL, "--cgroup %s: no control groups of version 2 are "
+				 "mounted here: take -p PID", path);
 	snprintf(below, sizeof(below), "%s/%s", mount, path);
 	fd = open_dir(below);
 	if (fd >= 0 && is_group(fd))
@@ -78,9 +67,10 @@ int cgroup__open(const char *path, char **why)
 	if (fd >= 0)
 		close(fd);
 	if (fd < 0 && fd != -ENOENT)
-		return say(why, fd, "--cgroup %s: %s: %s", path, below, strerror(-fd));
-	return say(why, -ENOENT, "--cgroup %s: there is no such control group of version 2, also not in %s; "
-		   "the line 0:: of /proc/PID/cgroup shows that of a process", path, mount);
+		return text__why(why, fd, "--cgroup %s: %s: %s", path, below, strerror(-fd));
+	return text__why(why, -ENOENT, "--cgroup %s: there is no such control group of version 2, also "
+			 "not in %s; the line 0:: of /proc/PID/cgroup shows that of a process", path,
+			 mount);
 }
 
 static int each_here(int dir, cgroup_fn fn, void *ctx)

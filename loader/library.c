@@ -20,6 +20,7 @@
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "loader/base/table.h"
+#include "loader/base/text.h"
 
 #define SHARED_DIR "/run/gpucollect"
 #define FILE_NAME "libgpucollect_timing"
@@ -335,12 +336,10 @@ int library__new(struct library **out, char **why)
 		*out = l;
 		return 0;
 	}
-	if (asprintf(why, "the timing library can't be put into %s or /tmp: %s; make room there, mount "
-		     "one of them without noexec, or use --no-inject --metric launches", SHARED_DIR,
-		     strerror(-err)) < 0)
-		*why = NULL;
 	library__free(l);
-	return err;
+	return text__why(why, err, "the timing library can't be put into %s or /tmp: %s; make room there, "
+			 "mount one of them without noexec, or use --no-inject --metric launches", SHARED_DIR,
+			 strerror(-err));
 }
 
 void library__free(struct library *l)

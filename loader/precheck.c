@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "loader/base/text.h"
 #include "loader/driver.h"
 #include "loader/kept_out.h"
 
@@ -17,22 +17,16 @@ int precheck__environment(const struct variables *v, bool library, char **why)
 {
 	const char *other = variables__get(v, "CUDA_INJECTION64_PATH");
 	const char *off = variables__get(v, KEPT_OUT_VARIABLE);
-	int n = 0, err = 0;
 
 	*why = NULL;
-	if (off || !access(KEPT_OUT_FILE, F_OK)) {
-		err = -ECANCELED;
-		n = asprintf(why, "%s keeps library and probes out of the command, so its GPU work can't be "
-			     "seen; %s, or take --metric cpu", off ? KEPT_OUT_VARIABLE : KEPT_OUT_FILE,
-			     off ? "unset it" : "remove it");
-	} else if (library && other && *other) {
-		err = -EBUSY;
-		n = asprintf(why, "CUDA_INJECTION64_PATH is set to %s: the driver loads one such "
-			     "library only, so GPU work can't be timed; unset it, or " WAY_OUT, other);
-	}
-	if (n < 0)
-		*why = NULL;
-	return err;
+	if (off || !access(KEPT_OUT_FILE, F_OK))
+		return text__why(why, -ECANCELED, "%s keeps library and probes out of the command, so its "
+				 "GPU work can't be seen; %s, or take --metric cpu",
+				 off ? KEPT_OUT_VARIABLE : KEPT_OUT_FILE, off ? "unset it" : "remove it");
+	if (library && other && *other)
+		return text__why(why, -EBUSY, "CUDA_INJECTION64_PATH is set to %s: the driver loads one such "
+				 "library only, so GPU work can't be timed; unset it, or " WAY_OUT, other);
+	return 0;
 }
 
 /* The path is the caller's choice, so it is opened with the caller's rights. */
@@ -58,27 +52,24 @@ int precheck__driver(const struct variables *v, const struct caller *caller, cha
 {
 	char **paths = driver__candidates(variables__get(v, "LD_LIBRARY_PATH"));
 	const char *entry = NULL;
-	int n = 0, err;
+	int err;
 
 	*why = NULL;
 	if (!paths)
 		return -ENOMEM;
 	if (!paths[0]) {
-		n = asprintf(why, "no %s is found where programs look for it (LD_LIBRARY_PATH, "
-			     "/etc/ld.so.cache, the default directories): unless the command brings "
-			     "its own there will be no GPU time; --metric cpu shows its CPU time",
-			     DRIVER_NAME);
-		err = -ENOENT;
+		err = text__why(why, -ENOENT, "no %s is found where programs look for it "
+				"(LD_LIBRARY_PATH, /etc/ld.so.cache, the default directories): unless the "
+				"command brings its own there will be no GPU time; --metric cpu shows its "
+				"CPU time", DRIVER_NAME);
 	} else {
 		err = check_file(paths[0], caller, &entry);
 		if (err)
-			n = asprintf(why, "the driver %s can't be timed: %s%s%s; a program that loads it "
-				     "will have no GPU time; " WAY_OUT, paths[0], entry ? entry : "",
-				     entry ? ": " : "", driver__error(err));
-		err = err && err != -ENOMEM ? -EOPNOTSUPP : err;
+			err = text__why(why, err == -ENOMEM ? err : -EOPNOTSUPP, "the driver %s can't be "
+					"timed: %s%s%s; a program that loads it will have no GPU time; "
+					WAY_OUT, paths[0], entry ? entry : "", entry ? ": " : "",
+					driver__error(err));
 	}
-	if (n < 0)
-		*why = NULL;
 	driver__free_candidates(paths);
 	return err;
 }

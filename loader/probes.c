@@ -18,6 +18,7 @@
 #include "loader/base/array.h"
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
+#include "loader/base/text.h"
 #include "loader/closer.h"
 #include "loader/rights.h"
 #include "loader/uprobes.h"
@@ -45,18 +46,6 @@ struct probes {
 	bool one_process;
 	int stats_fd;
 };
-
-static int say(char **why, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static int say(char **why, int err, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (vasprintf(why, fmt, ap) < 0)
-		*why = NULL;
-	va_end(ap);
-	return err;
-}
 
 /* libbpf explains itself at length; that helps whoever asks for it. */
 static int libbpf_print(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -142,14 +131,15 @@ static int probes__load(struct probes *p, char **why)
 	int err = gpucollect_bpf__load(p->skel);
 
 	if (err == -EPERM || err == -EACCES)
-		return say(why, -EPERM, "the kernel refuses to load BPF programs: %s; run as root (sudo) "
-			   "outside a container that forbids bpf()", strerror(-err));
+		return text__why(why, -EPERM, "the kernel refuses to load BPF programs: %s; run as root "
+				 "(sudo) outside a container that forbids bpf()", strerror(-err));
 	/* That says nothing about the kernel. */
 	if (err == -ENFILE || err == -ENOMEM)
 		return err;
 	if (err)
-		return say(why, -EOPNOTSUPP, "this kernel can't run the BPF programs: %s; Linux 5.17 or "
-			   "newer with BTF is needed (-v shows the kernel's reasons)", strerror(-err));
+		return text__why(why, -EOPNOTSUPP, "this kernel can't run the BPF programs: %s; Linux "
+				 "5.17 or newer with BTF is needed (-v shows the kernel's reasons)",
+				 strerror(-err));
 	return 0;
 }
 
@@ -267,7 +257,7 @@ int probes__new(const struct probes_config *config, struct probes **out, char **
 	return 0;
 fail:
 	if (!*why)
-		say(why, err, "setting up the BPF programs failed: %s", strerror(-err));
+		text__why(why, err, "setting up the BPF programs failed: %s", strerror(-err));
 	probes__free(p);
 	return err;
 }

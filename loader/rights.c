@@ -4,10 +4,11 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "loader/base/text.h"
 
 #define BTF "/sys/kernel/btf/vmlinux"
 
@@ -38,10 +39,8 @@ static int check_proc(char **why)
 
 	if (readlink("/proc/self", self, sizeof(self) - 1) > 0 && strtol(self, NULL, 10) == getpid())
 		return 0;
-	if (asprintf(why, "/proc/self is \"%s\", not %d: /proc is not mounted, or is that of another PID "
-		     "namespace; mount -t proc proc /proc", self, (int)getpid()) < 0)
-		*why = NULL;
-	return -EOPNOTSUPP;
+	return text__why(why, -EOPNOTSUPP, "/proc/self is \"%s\", not %d: /proc is not mounted, or is that "
+			 "of another PID namespace; mount -t proc proc /proc", self, (int)getpid());
 }
 
 int rights__check(char **why)
@@ -57,18 +56,13 @@ int rights__check(char **why)
 			continue;
 		if (cap != CAP_SYS_PTRACE && (caps & 1ull << CAP_SYS_ADMIN))
 			continue;
-		if (asprintf(why, "missing privilege %s (to %s); effective capabilities are %#llx; "
-			     "run it with sudo", needed[i].name, needed[i].what_for,
-			     (unsigned long long)caps) < 0)
-			*why = NULL;
-		return -EPERM;
+		return text__why(why, -EPERM, "missing privilege %s (to %s); effective capabilities are "
+				 "%#llx; run it with sudo", needed[i].name, needed[i].what_for,
+				 (unsigned long long)caps);
 	}
-	if (access(BTF, R_OK)) {
-		if (asprintf(why, "%s can't be read (%m): this kernel was built without "
-			     "CONFIG_DEBUG_INFO_BTF, or /sys is not mounted; boot a kernel with BTF "
-			     "or mount -t sysfs sysfs /sys", BTF) < 0)
-			*why = NULL;
-		return -EOPNOTSUPP;
-	}
+	if (access(BTF, R_OK))
+		return text__why(why, -EOPNOTSUPP, "%s can't be read (%m): this kernel was built without "
+				 "CONFIG_DEBUG_INFO_BTF, or /sys is not mounted; boot a kernel with BTF "
+				 "or mount -t sysfs sysfs /sys", BTF);
 	return check_proc(why);
 }

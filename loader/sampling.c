@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,6 +16,7 @@
 
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
+#include "loader/base/text.h"
 #include "loader/cpus.h"
 
 #define RING_PAGES 16		/* a power of two; 64 KiB: some 400 mappings between two reads */
@@ -220,11 +220,10 @@ int sampling__new(const struct sampling_config *config, struct sampling **out, c
 	}
 	if (opened < 0)
 		err = opened;
-	if (asprintf(why, "perf_event_open for CPU samples: %s; kernel.perf_event_paranoid may forbid "
-		     "it: run as root, or: sysctl kernel.perf_event_paranoid=2", strerror(-err)) < 0)
-		*why = NULL;
 	sampling__free(s);
-	return err ? err : -ENODEV;
+	return text__why(why, err ? err : -ENODEV, "perf_event_open for CPU samples: %s; "
+			 "kernel.perf_event_paranoid may forbid it: run as root, or: sysctl "
+			 "kernel.perf_event_paranoid=2", strerror(-err));
 }
 
 void sampling__free(struct sampling *s)

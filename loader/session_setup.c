@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -18,6 +17,7 @@
 #include "loader/base/clock.h"
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
+#include "loader/base/text.h"
 #include "loader/cgroup.h"
 #include "loader/exit_codes.h"
 #include "loader/precheck.h"
@@ -128,10 +128,8 @@ static int raise_limit(const struct inherited *i, char **why)
 	setrlimit(RLIMIT_NOFILE, &r);
 	if (r.rlim_max >= MIN_FILES)
 		return 0;
-	if (asprintf(why, "only %llu descriptors are allowed, but it takes %d; allow more with ulimit -n",
-		     (unsigned long long)r.rlim_max, MIN_FILES) < 0)
-		*why = NULL;
-	return -EMFILE;
+	return text__why(why, -EMFILE, "only %llu descriptors are allowed, but it takes %d; allow more with "
+			 "ulimit -n", (unsigned long long)r.rlim_max, MIN_FILES);
 }
 
 static int setup_store(struct session *s)

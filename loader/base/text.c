@@ -201,6 +201,17 @@ void text__free(struct text *t)
 	memset(t, 0, sizeof(*t));
 }
 
+int text__why(char **why, int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(why, fmt, ap) < 0)
+		*why = NULL;
+	va_end(ap);
+	return err;
+}
+
 size_t text__columns(const char *s, size_t len)
 {
 	size_t columns = 0, i, n;

@@ -42,6 +42,9 @@ void text__truncate(struct text *t, size_t len);	/* to at most len */
 char *text__take(struct text *t);
 void text__free(struct text *t);
 
+/* A reason for the user: *why is malloc'd, NULL where there is no memory. Hands `err` back. */
+int text__why(char **why, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
 /* Columns on a terminal, roughly: one for each character of well-formed UTF-8. */
 size_t text__columns(const char *s, size_t len);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "loader/base/text.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "tests/unit/unit.h"
@@ -179,6 +180,20 @@ START_TEST(shares_neither_hide_nor_complete)
 }
 END_TEST
 
+START_TEST(reasons_go_with_their_errno)
+{
+	char *why = NULL;
+
+	ck_assert_int_eq(text__why(&why, -ENOENT, "no %s below %d", "group", 7), -ENOENT);
+	ck_assert_str_eq(why, "no group below 7");
+	free(why);
+	errno = EACCES;
+	ck_assert_int_eq(text__why(&why, -EPERM, "%m"), -EPERM);
+	ck_assert_str_eq(why, strerror(EACCES));
+	free(why);
+}
+END_TEST
+
 START_TEST(columns_are_characters)
 {
 	ck_assert_uint_eq(text__columns("ab\xe2\x82\xac", 5), 3);
@@ -188,4 +203,5 @@ END_TEST
 
 UNIT_MAIN("text", utf8_is_what_rfc_3629_says, controls_are_replaced_and_nothing_else,
 	  cleaning_works_in_place_and_on_rubbish, cuts_do_not_split_characters, strings_grow,
-	  figures_have_three_digits, shares_neither_hide_nor_complete, columns_are_characters)
+	  figures_have_three_digits, shares_neither_hide_nor_complete,
+	  reasons_go_with_their_errno, columns_are_characters)
