@@ -28,15 +28,6 @@ def children(pid):
         return [int(child) for child in f.read().split()]
 
 
-def wait_for(what, condition, seconds=20):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return check(False, f"{what}: not within {seconds} s")
-        time.sleep(0.02)
-    return True
-
-
 class Running:
     """gpucollect on gpu_until, in a session of its own, as a terminal's foreground group."""
 
@@ -137,10 +128,10 @@ def stops(what, signals, *options, mode="library"):
     for number in signals:
         os.kill(run.process.pid, number)
         time.sleep(0.1)
-    wait_for(f"{what}: it writes", lambda: os.path.exists(PATH))
+    check.soon(f"{what}: it writes", lambda: os.path.exists(PATH))
     written = run.made()
-    wait_for(f"{what}: slots restored", lambda: driver.away(run.target) == [])
-    wait_for(f"{what}: code as in the file", lambda: not slots.changed_code(run.target, driver.path))
+    check.soon(f"{what}: slots restored", lambda: driver.away(run.target) == [])
+    check.soon(f"{what}: code as in the file", lambda: not slots.changed_code(run.target, driver.path))
     check(run.process.poll() is None, f"{what}: gpucollect did not wait for the command")
     before = run.cpu()
     run.at_least(written + 500)
@@ -163,9 +154,9 @@ def aborting():
     run = Running()
     run.at_least(100)
     os.kill(run.process.pid, signal.SIGTERM)
-    wait_for("abort: it writes", lambda: os.path.exists(PATH))
+    check.soon("abort: it writes", lambda: os.path.exists(PATH))
     os.kill(run.process.pid, signal.SIGTERM)
-    wait_for("abort: it ends", lambda: run.process.poll() is not None)
+    check.soon("abort: it ends", lambda: run.process.poll() is not None)
     check(run.process.returncode == ABORTED, f"abort: status {run.process.returncode}")
     check(L.read(PATH), "abort: nothing is left of what was written")
     before = run.made()
@@ -183,7 +174,7 @@ def in_between():
         if os.path.exists(PATH):
             os.unlink(PATH)
         os.kill(run.process.pid, signal.SIGUSR1)
-        wait_for(f"SIGUSR1, {n}: it writes", lambda: os.path.exists(PATH))
+        check.soon(f"SIGUSR1, {n}: it writes", lambda: os.path.exists(PATH))
         some = sum(s.weight for s in L.read(PATH))
         check(made < some <= run.made(), f"SIGUSR1, {n}: {some} launches, before {made}")
         made = some
@@ -199,8 +190,8 @@ def flooded():
                           f"{L.CASES}/flood", "100000000", "500", "50"], env=L.environment(), text=True,
                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                          start_new_session=True)
-    wait_for("flood: it runs", lambda: children(g.pid) and
-             len(os.listdir(f"/proc/{children(g.pid)[0]}/task")) > 50)
+    check.soon("flood: it runs", lambda: children(g.pid) and
+               len(os.listdir(f"/proc/{children(g.pid)[0]}/task")) > 50)
     time.sleep(1)
     os.killpg(g.pid, signal.SIGINT)
     out, err = g.communicate(timeout=60)
@@ -212,20 +203,16 @@ def flooded():
 def attached():
     """-p: the first signal stops and writes, the target notices nothing."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        target = subprocess.Popen([f"{L.PROGRAMS}/gpu_until", "2", "1000"], env=L.environment(),
-                                  text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        target.stdout.readline()
+        target = L.Launching(check, 1000)
         g = subprocess.Popen([L.GPUCOLLECT, "--metric", "launches", "-y", "-o", PATH, "-p",
-                              str(target.pid)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                              target.pid], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         while "recording" not in (line := g.stderr.readline()) and line:
             pass
         time.sleep(0.3)		# for some launches
         g.send_signal(number)
         r = L.Run(g.wait(30), "", g.stderr.read(), PATH)
         check(r.status == 0 and r.total() == r.launches() >= 50, f"-p, {number!r}: {r.status} {r.said}")
-        out, _ = target.communicate(timeout=20)
-        check(target.returncode == 0 and re.search(r"^total \d+ 0$", out, re.M),
-              f"-p, {number!r}: the target: {target.returncode} {out}")
+        target.end(f"-p, {number!r}")
 
 
 wanted = sys.argv[1:]

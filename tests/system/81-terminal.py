@@ -5,7 +5,6 @@
 import os
 import re
 import signal
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.environ["TOP"], "tests/tools"))
@@ -20,21 +19,6 @@ COLOUR = re.compile(r"\033\[[0-9;]*m")
 HOW = {"TERM": "xterm"}
 
 
-class Target:
-    """A process that launches until it is told to end."""
-
-    def __init__(self):
-        self.process = subprocess.Popen([f"{L.PROGRAMS}/gpu_until", "2", "500"], env=L.environment(),
-                                        text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        check(self.process.stdout.readline().startswith("ready"), "gpu_until: not ready")
-        self.pid = str(self.process.pid)
-
-    def end(self, what):
-        out, _ = self.process.communicate(timeout=30)
-        check(self.process.returncode == 0 and re.search(r"^total \d+ 0$", out, re.M),
-              f"{what}: the target: {self.process.returncode} {out}")
-
-
 def run(*args, keys=None, after=None, cwd=None, stderr=None, columns=120, **env):
     t = Terminal([L.GPUCOLLECT, *args], L.environment(**dict(HOW, **env)), cwd or L.TMP, columns, stderr)
     if keys:
@@ -45,7 +29,7 @@ def run(*args, keys=None, after=None, cwd=None, stderr=None, columns=120, **env)
 
 
 def progress():
-    target = Target()
+    target = L.Launching(check)
     t = run("-p", target.pid, "-d", "3", "--metric", "launches")
     lines = [[int(n.replace(",", "")) for n in m.groups()] for m in PROGRESS.finditer(t.text)]
     check(t.status == 0 and 2 <= len(lines) <= 7, f"progress: {t.status} {t.text!r}")
@@ -78,7 +62,7 @@ def progress():
 
 
 def colours():
-    target = Target()
+    target = L.Launching(check)
     for env in ({}, {"NO_COLOR": "1"}, {"NO_COLOR": ""}):
         t = run("-p", target.pid, "-d", "1500ms", "--metric", "launches", **env)
         check(t.status == 0 and not COLOUR.search(t.text), f"{env}: {t.text!r}")
@@ -114,7 +98,7 @@ def interrupt():
     t.type("\x1c")
     t.wait()
     check(t.status == 128 + signal.SIGQUIT, f"a command that dies of it: {t.status} {t.text!r}")
-    target = Target()
+    target = L.Launching(check)
     t = run("-p", target.pid, "--metric", "launches", keys="\x03", after=" s: ")
     check(t.status == 0 and " by kernel: " in t.text, f"-p: {t.status} {t.text!r}")
     # In a pipe it ends the reader, too: nothing is lost.
@@ -137,7 +121,7 @@ def interrupt():
 def closed_window():
     """The terminal goes away while it is to be written to; target and result stay."""
     for what, options in (("a table", ()), ("stacks", ("-f", "folded")), ("a file", ("-o", "o.folded"))):
-        target = Target()
+        target = L.Launching(check)
         folder = os.path.join(L.TMP, what.replace(" ", "-"))
         os.mkdir(folder)
         t = Terminal([L.GPUCOLLECT, "-p", target.pid, "--metric", "launches", *options],

@@ -6,7 +6,6 @@
 What was captured is saved elsewhere, or it is said why that can't be; the target is not disturbed.
 """
 import os
-import re
 import resource
 import signal
 import subprocess
@@ -40,15 +39,6 @@ def errors(r):
 
 def stacks(path):
     return L.read(path) if os.path.exists(path) else []
-
-
-def wait_for(what, condition, seconds=30):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return check(False, f"{what}: not within {seconds} s")
-        time.sleep(0.02)
-    return True
 
 
 def small_disk():
@@ -102,21 +92,6 @@ def limited_files():
           f"ulimit -f, library: {r.returncode} {r.stderr}")
 
 
-class Target:
-    """A process that launches until it is told to end."""
-
-    def __init__(self):
-        self.process = subprocess.Popen([f"{L.PROGRAMS}/gpu_until", "2", "500"], env=L.environment(),
-                                        text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        check(self.process.stdout.readline().startswith("ready"), "gpu_until: not ready")
-        self.pid = str(self.process.pid)
-
-    def end(self, what):
-        out, _ = self.process.communicate(timeout=30)
-        check(self.process.returncode == 0 and re.search(r"^total \d+ 0$", out, re.M),
-              f"{what}: the target: {self.process.returncode} {out}")
-
-
 class Recording:
     """gpucollect on a target, in the background; what it has said so far is in `err`."""
 
@@ -126,7 +101,7 @@ class Recording:
             self.process = subprocess.Popen(
                 [L.GPUCOLLECT, "-p", target.pid, "--metric", "launches", *options], cwd=cwd,
                 stdin=subprocess.DEVNULL, stderr=err, **how)
-        wait_for("recording", lambda: self.process.poll() is not None or self.says("recording"))
+        check.soon("recording", lambda: self.process.poll() is not None or self.says("recording"))
 
     def said(self):
         with open(self.err) as f:
@@ -143,18 +118,18 @@ class Recording:
 
 
 def pipes():
-    here, target = folder("pipes"), Target()
+    here, target = folder("pipes"), L.Launching(check)
     fifo = os.path.join(here, "fifo")
     os.mkfifo(fifo)
     g = Recording(target, here, "-o", "fifo", "-d", "0.5")
-    wait_for("a pipe without a reader: it says so", lambda: g.says("waiting for a reader of fifo"))
+    check.soon("a pipe without a reader: it says so", lambda: g.says("waiting for a reader of fifo"))
     check(g.said().count("waiting for a reader") == 1, f"a pipe: {g.said()}")
     with open(fifo) as f:
         text = f.read()
     check(g.end() == 0 and sum(int(s.split()[-1]) for s in text.splitlines()) > 0, f"a pipe: {g.said()}")
     for number in (signal.SIGINT, signal.SIGTERM):
         g = Recording(target, here, "-o", "fifo", "-d", "0.5")
-        wait_for("a pipe: it waits", lambda: g.says("waiting for a reader"))
+        check.soon("a pipe: it waits", lambda: g.says("waiting for a reader"))
         # No request to write now ends the waiting, an end does.
         g.signal(signal.SIGUSR1)
         time.sleep(0.5)
@@ -176,7 +151,7 @@ def pipes():
 def removed():
     """The directory is removed meanwhile, or something else stands in its place."""
     for what in ("nothing", "file"):
-        here, target = folder("removed-" + what), Target()
+        here, target = folder("removed-" + what), L.Launching(check)
         out = os.path.join(here, "out")
         os.mkdir(out)
         g = Recording(target, here, "-o", "out/x.folded")
@@ -197,7 +172,7 @@ def removed():
 
 def requests():
     """SIGUSR1: before there is anything, by the hundred, and for a pipe."""
-    here, target = folder("requests"), Target()
+    here, target = folder("requests"), L.Launching(check)
     idle = subprocess.Popen(["sleep", "100"])
     g = subprocess.Popen([*COLLECT, "-o", "x.folded", "-p", str(idle.pid)], cwd=here, text=True,
                          stderr=subprocess.PIPE)

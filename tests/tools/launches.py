@@ -41,6 +41,15 @@ class Checks:
         self.failures += not good
         return good
 
+    def soon(self, what, condition, seconds=20):
+        """That it comes to hold."""
+        end = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > end:
+                return self(False, f"{what}: not within {seconds} s")
+            time.sleep(0.02)
+        return self(True, what)
+
     def status(self):
         print(f"{self.done} checks, {self.failures} wrong")
         return 1 if self.failures or not self.done else 0
@@ -195,6 +204,22 @@ class Attached:
 
     def wait_recording(self):
         wait_for(self.is_recording, "recording")
+
+
+class Launching:
+    """A process that launches until it is told to end, and then has to have noticed nothing."""
+
+    def __init__(self, check, pace=500):
+        self.check = check
+        self.process = subprocess.Popen([f"{PROGRAMS}/gpu_until", "2", str(pace)], env=environment(),
+                                        text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        check(self.process.stdout.readline().startswith("ready"), "gpu_until: not ready")
+        self.pid = str(self.process.pid)
+
+    def end(self, what):
+        out, _ = self.process.communicate(timeout=30)
+        self.check(self.process.returncode == 0 and re.search(r"^total \d+ 0$", out, re.M),
+                   f"{what}: the target: {self.process.returncode} {out}")
 
 
 def path_of(kind):
