@@ -36,6 +36,15 @@ bool session__wants_launches(const struct options *o)
 
 /* --- events ------------------------------------------------------------------------------- */
 
+/*
+ * The terminal sends Ctrl-C to the command, too: the first is its own business. So is the first after the
+ * time of -d, and any when nothing but its end is waited for: whoever gave a time need not stop us.
+ */
+static bool is_commands(const struct session *s, uint32_t signal)
+{
+	return s->command && signal == SIGINT && (s->signals == 1 || (s->time_over && s->waiting));
+}
+
 void session__on_signal(struct session *s)
 {
 	struct signalfd_siginfo info;
@@ -50,8 +59,7 @@ void session__on_signal(struct session *s)
 	/* A terminal that goes away tells the first process of its session alone: without us the command. */
 	if (s->command && info.ssi_signo == SIGHUP && info.ssi_code == SI_KERNEL && getsid(0) == getpid())
 		command__signal(s->command, SIGHUP);
-	/* The terminal sends Ctrl-C to the command, too: the first is its own business. */
-	if (s->command && info.ssi_signo == SIGINT && s->signals == 1)
+	if (is_commands(s, info.ssi_signo))
 		return;
 	if (s->stop)
 		s->aborted = true;
@@ -123,7 +131,8 @@ static void on_event(struct session *s, uint64_t what)
 			s->command_ended = s->stop = true;
 		break;
 	case EVENT_END:
-		s->stop = true;
+		s->stop = s->time_over = true;
+		s->signals = 0;
 		break;
 	case EVENT_ATTACH:
 		if (s->attach)
@@ -199,6 +208,10 @@ static void await_command(struct session *s)
 		{ .fd = s->signal_fd, .events = POLLIN },
 	};
 
+	s->waiting = true;
+	s->command_ended = command__ended(s->command, &s->status);
+	if (!s->command_ended && !s->aborted)
+		log_info("the command goes on; waiting for its end");
 	while (!s->command_ended && !s->aborted) {
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			return;

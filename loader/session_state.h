@@ -67,6 +67,8 @@ struct session {
 	bool ended_early;	/* all targets ended before the time given */
 	bool write_now;		/* SIGUSR1: write what there is and go on */
 	uint64_t write_after;	/* but not before this time */
+	bool time_over;		/* it was -d that ended it */
+	bool waiting;		/* all is written, but the command goes on */
 	bool aborted;
 	bool command_ended;
 	int status;		/* of the command, wait(2) */

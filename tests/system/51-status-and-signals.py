@@ -21,6 +21,7 @@ import slots  # noqa: E402
 check = L.Checks()
 PATH = os.path.join(L.TMP, "o.folded")
 ABORTED = 130
+GOES_ON = "the command goes on; waiting for its end"
 
 
 def children(pid):
@@ -138,6 +139,7 @@ def stops(what, signals, *options, mode="library"):
     check(run.cpu() - before <= 5, f"{what}: waiting costs {run.cpu() - before} ticks of CPU time")
     r = run.end()
     check(r.status == 0 and not r.complaints(), f"{what}: {r.status} {r.said}")
+    check([s for s in r.said if "command" in s] == [GOES_ON], f"{what}: it says {r.said}")
     check(100 <= r.total() == r.launches() <= written, f"{what}: {r.total()} launches of {written}")
     check(total(r) >= written + 500, f"{what}: the command made {total(r)}")
 
@@ -147,6 +149,37 @@ def stopping():
     stops("SIGTERM", (signal.SIGTERM,))
     stops("-d", (), "-d", "0.7")
     stops("SIGTERM, probes", (signal.SIGTERM,), mode="probes")
+
+
+def after_the_time():
+    """When -d is over Ctrl-C is the command's alone, however often, and so is the status."""
+    run = Running("-q", "-d", "0.7")
+    os.kill(run.process.pid, signal.SIGINT)
+    check.soon("after -d: it writes", lambda: os.path.exists(PATH))
+    run.at_least(run.made() + 100)	# long enough for the rest
+    for _ in range(3):
+        os.kill(run.process.pid, signal.SIGINT)
+        run.at_least(run.made() + 100)
+        check(run.process.poll() is None, f"after -d: a SIGINT ends it: {run.process.returncode}")
+    r = run.end()
+    check(r.status == 0 and r.total() >= 100 and not r.said, f"after -d: {r.status} {r.total()} {r.said}")
+    # One that dies of it is reported so, and what was written stays.
+    run = Running("-d", "0.5")
+    check.soon("dies after -d: it writes", lambda: os.path.exists(PATH))
+    run.at_least(run.made() + 100)
+    os.killpg(run.process.pid, signal.SIGINT)
+    r = run.end()
+    check(r.status == 128 + signal.SIGINT and r.said.count(GOES_ON) == 1 and r.total() >= 100,
+          f"dies after -d: {r.status} {r.total()} {r.said}")
+    # No way out but SIGTERM would be a trap if that were none.
+    run = Running("-d", "0.5")
+    check.soon("left after -d: it writes", lambda: os.path.exists(PATH))
+    run.at_least(run.made() + 100)
+    os.kill(run.process.pid, signal.SIGTERM)
+    check.soon("left after -d: it ends", lambda: run.process.poll() is not None)
+    check(run.process.returncode == ABORTED, f"left after -d: status {run.process.returncode}")
+    run.process.stdin.close()
+    check("total" in run.process.stdout.read(), "left after -d: the command did not end as ever")
 
 
 def aborting():
@@ -216,7 +249,8 @@ def attached():
 
 
 wanted = sys.argv[1:]
-for part in (output, statuses, first_is_the_commands, stopping, aborting, in_between, flooded, attached):
+for part in (output, statuses, first_is_the_commands, stopping, after_the_time,
+             aborting, in_between, flooded, attached):
     if not wanted or part.__name__ in wanted:
         done = check.failures
         part()
