@@ -47,30 +47,38 @@ static bool is_group(int fd)
 	return !fstatfs(fd, &fs) && fs.f_type == CGROUP2_SUPER_MAGIC;
 }
 
+/* That there is none, however the kernel puts it. */
+static bool is_missing(int err)
+{
+	return err == -ENOENT || err == -ENOTDIR || err == -ENAMETOOLONG || err == -ELOOP;
+}
+
 int cgroup__open(const char *path, char **why)
 {
-	char mount[PATH_MAX], below[2 * PATH_MAX];
+	char mount[PATH_MAX], below[2 * PATH_MAX], name[TEXT_NAME], place[TEXT_NAME];
 	int fd = *path == '/' ? open_dir(path) : -ENOENT;
 
 	*why = NULL;
+	text__name(name, path);
 	if (fd >= 0 && is_group(fd))
 		return fd;
 	if (fd >= 0)
 		close(fd);
 	if (!find_mount(mount, sizeof(mount)))
 		return text__why(why, -EINVAL, "--cgroup %s: no control groups of version 2 are "
-				 "mounted here: take -p PID", path);
+				 "mounted here: take -p PID", name);
 	snprintf(below, sizeof(below), "%s/%s", mount, path);
 	fd = open_dir(below);
 	if (fd >= 0 && is_group(fd))
 		return fd;
 	if (fd >= 0)
 		close(fd);
-	if (fd < 0 && fd != -ENOENT)
-		return text__why(why, fd, "--cgroup %s: %s: %s", path, below, strerror(-fd));
+	if (fd < 0 && !is_missing(fd))
+		return text__why(why, fd, "--cgroup %s: %s: %s", name, text__name(place, below),
+				 strerror(-fd));
 	return text__why(why, -ENOENT, "--cgroup %s: there is no such control group of version 2, also "
-			 "not in %s; the line 0:: of /proc/PID/cgroup shows that of a process", path,
-			 mount);
+			 "not in %s; the line 0:: of /proc/PID/cgroup shows that of a process", name,
+			 text__name(place, mount));
 }
 
 static int each_here(int dir, cgroup_fn fn, void *ctx)

@@ -212,6 +212,18 @@ int text__why(char **why, int err, const char *fmt, ...)
 	return err;
 }
 
+const char *text__name(char *buf, const char *name)
+{
+	static const char more[] = "\xe2\x80\xa6";
+	size_t len = strlen(name), kept = len;
+
+	if (len >= TEXT_NAME)
+		kept = text__cut(name, len, TEXT_NAME - sizeof(more));
+	kept = text__clean(buf, name, kept, TEXT_TERMINAL);
+	memcpy(buf + kept, len < TEXT_NAME ? "" : more, len < TEXT_NAME ? 1 : sizeof(more));
+	return buf;
+}
+
 size_t text__columns(const char *s, size_t len)
 {
 	size_t columns = 0, i, n;

@@ -45,6 +45,13 @@ void text__free(struct text *t);
 /* A reason for the user: *why is malloc'd, NULL where there is no memory. Hands `err` back. */
 int text__why(char **why, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/*
+ * A name in a message, which is one line and has more to say: harmless, and with "…" where it is too long;
+ * into buf of TEXT_NAME bytes, which it returns.
+ */
+#define TEXT_NAME 256
+const char *text__name(char *buf, const char *name);
+
 /* Columns on a terminal, roughly: one for each character of well-formed UTF-8. */
 size_t text__columns(const char *s, size_t len);
 

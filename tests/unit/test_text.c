@@ -194,6 +194,37 @@ START_TEST(reasons_go_with_their_errno)
 }
 END_TEST
 
+/* Lengths around the limit; what is cut is never the half of a character. */
+START_TEST(names_in_messages_are_short_and_harmless)
+{
+	char buf[TEXT_NAME], name[3 * TEXT_NAME + 1];
+
+	ck_assert_str_eq(text__name(buf, ""), "");
+	ck_assert_str_eq(text__name(buf, "a/b"), "a/b");
+	ck_assert_str_eq(text__name(buf, "a\nb\x1b[31m\xff\xe2\x80\xae"), "a?b?[31m??");
+	for (size_t len = TEXT_NAME - 8; len < TEXT_NAME + 8; len++) {
+		memset(name, 'x', len);
+		name[len] = '\0';
+		text__name(buf, name);
+		if (len < TEXT_NAME) {
+			ck_assert_str_eq(buf, name);
+			continue;
+		}
+		ck_assert_uint_eq(strlen(buf), TEXT_NAME - 1);
+		ck_assert_str_eq(buf + TEXT_NAME - 5, "x\xe2\x80\xa6");
+	}
+	for (size_t from = 0; from < 3; from++) {
+		memset(name, 'x', from);
+		for (size_t at = from; at < sizeof(name) - 3; at += 3)
+			memcpy(name + at, "\xe2\x82\xac", 4);
+		text__name(buf, name);
+		ck_assert(!strchr(buf, '?'));
+		ck_assert_uint_ge(strlen(buf), TEXT_NAME - 3);
+		ck_assert(!strcmp(buf + strlen(buf) - 6, "\xe2\x82\xac\xe2\x80\xa6"));
+	}
+}
+END_TEST
+
 START_TEST(columns_are_characters)
 {
 	ck_assert_uint_eq(text__columns("ab\xe2\x82\xac", 5), 3);
@@ -204,4 +235,5 @@ END_TEST
 UNIT_MAIN("text", utf8_is_what_rfc_3629_says, controls_are_replaced_and_nothing_else,
 	  cleaning_works_in_place_and_on_rubbish, cuts_do_not_split_characters, strings_grow,
 	  figures_have_three_digits, shares_neither_hide_nor_complete,
-	  reasons_go_with_their_errno, columns_are_characters)
+	  reasons_go_with_their_errno, names_in_messages_are_short_and_harmless,
+	  columns_are_characters)
