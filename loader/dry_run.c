@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "loader/base/log.h"
+#include "loader/base/proc.h"
 #include "loader/base/table.h"
 #include "loader/base/text.h"
 #include "loader/cgroup.h"
@@ -19,6 +20,7 @@
 #include "loader/kept_out.h"
 #include "loader/mapped_file.h"
 #include "loader/maps.h"
+#include "loader/named.h"
 #include "loader/output/caller.h"
 #include "loader/pids.h"
 #include "loader/precheck.h"
@@ -31,6 +33,7 @@ struct dry {
 	struct table *seen;
 	unsigned int shown;
 	unsigned int without_driver;	/* not shown, with -a */
+	unsigned int denied;		/* of which we can't tell */
 };
 
 /* --- one process ------------------------------------------------------------------------------ */
@@ -70,18 +73,16 @@ static unsigned int count_threads(pid_t pid)
 	return n;
 }
 
-static void add_name(struct dry *d, pid_t pid)
+/* What it is; its state where nothing happens in it until somebody helps. */
+static void add_process(struct dry *d, pid_t pid, const struct proc_stat *stat)
 {
-	char path[64], comm[64] = "";
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	f = fopen(path, "re");
-	if (f && fgets(comm, sizeof(comm), f))
-		comm[strcspn(comm, "\n")] = '\0';
-	if (f)
-		fclose(f);
-	text__add_clean(&d->out, comm, strlen(comm), TEXT_TERMINAL);
+	text__printf(&d->out, "process %d (", (int)pid);
+	text__add_clean(&d->out, stat->name, strlen(stat->name), TEXT_TERMINAL);
+	text__add_string(&d->out, "), ");
+	text__add_count(&d->out, count_threads(pid), "thread", "threads");
+	if (stat->state == 'T')
+		text__printf(&d->out, ", stopped by a signal: kill -CONT %d lets it go on", (int)pid);
+	text__add_string(&d->out, "\n");
 }
 
 static void on_name(void *ctx, const char *name)
@@ -130,36 +131,72 @@ static void add_driver(struct dry *d, const char *path)
 	text__add_string(&d->out, "\n");
 }
 
+/* Why launches of it would not be seen; NULL: they would. */
+static const char *unseen(const struct dry *d, const struct look *l, bool kernel)
+{
+	if (d->options->no_gpu)
+		return "";
+	if (kernel)
+		return ": it is a thread of the kernel";
+	return l->fd < 0 ? ", unless it loads the CUDA driver" : NULL;
+}
+
+static const char *denial(void)
+{
+	return geteuid() ? "mappings can't be read: run with sudo" :
+			   "mappings can't be read: permission denied";
+}
+
+/* What would become of it. */
+static void add_fate(struct dry *d, pid_t pid, const struct look *l, bool kernel)
+{
+	const char *why = unseen(d, l, kernel);
+	const char *kept_out = why ? NULL : kept_out__why(pid);
+
+	if (l->path && !d->options->no_gpu)
+		add_driver(d, l->path);
+	if (why)
+		text__printf(&d->out, "  CPU samples only%s\n", why);
+	else if (kept_out)
+		text__printf(&d->out, "  CPU samples only: it is left alone, since %s\n", kept_out);
+	else
+		add_way(d, l->fd, "brought by a borrowed thread and a memfd");
+}
+
+/* With -a only those that something would be done to. */
+static void show_known(struct dry *d, pid_t pid, const struct look *l, bool denied)
+{
+	struct proc_stat stat;
+
+	if (proc__stat(pid, 0, &stat))
+		memset(&stat, 0, sizeof(stat));		/* it has ended just now */
+	denied = denied && !stat.kernel && !d->options->no_gpu;
+	d->denied += denied;
+	if (l->fd < 0 && d->options->all) {
+		d->without_driver += !denied;
+		return;
+	}
+	d->shown++;
+	add_process(d, pid, &stat);
+	if (denied)
+		text__printf(&d->out, "  %s\n", denial());
+	else
+		add_fate(d, pid, l, stat.kernel);
+}
+
 static int show(void *ctx, pid_t pid)
 {
 	struct dry *d = ctx;
 	struct look l = { .pid = pid, .fd = -1 };
-	const char *why;
 	uint64_t once;
+	int err;
 
 	if (pid == getpid() || table__get(d->seen, (uint64_t)pid, &once))
 		return 0;
 	if (table__set(d->seen, (uint64_t)pid, 1))
 		return -ENOMEM;
-	maps__read(pid, find_driver, &l);
-	if (l.fd < 0 && d->options->all) {
-		d->without_driver++;
-		return 0;
-	}
-	d->shown++;
-	text__printf(&d->out, "process %d (", (int)pid);
-	add_name(d, pid);
-	text__add_string(&d->out, "), ");
-	text__add_count(&d->out, count_threads(pid), "thread", "threads");
-	text__add_string(&d->out, "\n");
-	why = d->options->no_gpu || l.fd < 0 ? NULL : kept_out__why(pid);
-	if (l.path && !d->options->no_gpu)
-		add_driver(d, l.path);
-	if (l.fd < 0 || d->options->no_gpu || why)
-		text__printf(&d->out, "  CPU samples only%s%s\n", why ? ": it is left alone, since " : "",
-			     why ? why : l.fd < 0 ? ", unless it loads the CUDA driver" : "");
-	else
-		add_way(d, l.fd, "brought by a borrowed thread and a memfd");
+	err = maps__read(pid, find_driver, &l);
+	show_known(d, pid, &l, err == -EACCES || err == -EPERM);
 	if (l.fd >= 0)
 		close(l.fd);
 	free(l.path);
@@ -168,39 +205,22 @@ static int show(void *ctx, pid_t pid)
 
 /* --- the targets ------------------------------------------------------------------------------ */
 
-static int show_pids(struct dry *d)
-{
-	const struct options *o = d->options;
-	size_t i;
-	int err = 0;
-
-	for (i = 0; i < o->nr_pids && !err; i++) {
-		char path[64];
-
-		snprintf(path, sizeof(path), "/proc/%d", (int)o->pids[i]);
-		if (access(path, F_OK)) {
-			log_error("there is no process %d; ps -e lists those that run", (int)o->pids[i]);
-			return -ESRCH;
-		}
-		err = show(d, o->pids[i]);
-		if (!err)
-			err = pids__descendants(o->pids[i], show, d);
-	}
-	return err;
-}
-
 static int show_all(struct dry *d)
 {
 	int err = pids__all(show, d);
 
 	text__printf(&d->out, "%u other processes: CPU samples only, unless they load the CUDA driver\n",
 		     d->without_driver);
+	if (d->denied) {
+		text__add_count(&d->out, d->denied, "process", "processes");
+		text__printf(&d->out, ": %s\n", denial());
+	}
 	return err;
 }
 
 static int show_cgroup(struct dry *d)
 {
-	char *why = NULL;
+	char *why = NULL, name[TEXT_NAME];
 	int fd = cgroup__open(d->options->cgroup, &why), err;
 
 	if (fd < 0) {
@@ -212,7 +232,7 @@ static int show_cgroup(struct dry *d)
 	close(fd);
 	if (err || d->shown)
 		return err;
-	log_error("there is no process in --cgroup %s or below it", d->options->cgroup);
+	log_error("there is no process in --cgroup %s or below it", text__name(name, d->options->cgroup));
 	return -ESRCH;
 }
 
@@ -251,23 +271,43 @@ static int show_command(struct dry *d)
 	return err;
 }
 
+/* Of the whole machine there may be some that not even root can look at: a run can't, either. */
+static bool lacks_rights(const struct dry *d)
+{
+	return d->denied && (geteuid() || !d->options->all);
+}
+
+static int exit_code(const struct dry *d, int err)
+{
+	switch (err) {
+	case 0:
+		return lacks_rights(d) ? EXIT_NO_PERMISSION : EXIT_COMPLETE;
+	case -ESRCH:
+		return EXIT_EMPTY;
+	case -EINVAL:
+		return EXIT_USAGE;
+	default:
+		return EXIT_OWN_FAILURE;
+	}
+}
+
 int dry_run(const struct options *options)
 {
 	struct dry d = { .options = options, .seen = table__new() };
-	int err = d.seen ? 0 : -ENOMEM;
+	int err = d.seen ? 0 : -ENOMEM, code;
 
 	if (!err && options->command)
 		err = show_command(&d);
 	else if (!err && options->all)
 		err = show_all(&d);
 	else if (!err)
-		err = options->cgroup ? show_cgroup(&d) : show_pids(&d);
+		err = options->cgroup ? show_cgroup(&d) : named__each(options, show, &d);
 	if (!err)
 		err = text__write(&d.out, stdout);
 	if (err && err != -ESRCH && err != -EINVAL)
 		log_error("looking at what would be touched: %s", strerror(-err));
+	code = exit_code(&d, err);
 	text__free(&d.out);
 	table__free(d.seen);
-	return !err ? EXIT_COMPLETE : err == -ESRCH ? EXIT_EMPTY : err == -EINVAL ? EXIT_USAGE :
-	       EXIT_OWN_FAILURE;
+	return code;
 }

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Who is recorded: the command, processes that run, their children; and how the library gets there. */
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "loader/base/clock.h"
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
-#include "loader/base/proc.h"
+#include "loader/base/text.h"
 #include "loader/cgroup.h"
 #include "loader/driver.h"
 #include "loader/exit_codes.h"
 #include "loader/launcher.h"
 #include "loader/maps.h"
+#include "loader/named.h"
 #include "loader/pids.h"
 #include "loader/preset.h"
 #include "loader/session_state.h"
@@ -97,28 +95,6 @@ static int setup_command(struct session *s)
 	return session__watch(s, command__pidfd(s->command), EVENT_COMMAND);
 }
 
-/* Of a thread its process, since that is what is recorded. */
-static pid_t process_of(pid_t pid)
-{
-	uint64_t tgid;
-
-	if (proc__number(pid, "Tgid", &tgid) || !tgid || tgid == (uint64_t)pid)
-		return pid;
-	log_info("%d is a thread of process %d, which is recorded", (int)pid, (int)tgid);
-	return (pid_t)tgid;
-}
-
-/* Though its parent hasn't asked for its status yet: such a process never ends a second time. */
-static bool has_ended(pid_t pid)
-{
-	struct pollfd p = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
-	bool ended = p.fd >= 0 && poll(&p, 1, 0) > 0;
-
-	if (p.fd >= 0)
-		close(p.fd);
-	return ended;
-}
-
 static int add_target(void *ctx, pid_t pid)
 {
 	struct session *s = ctx;
@@ -126,38 +102,14 @@ static int add_target(void *ctx, pid_t pid)
 	return processes__get(s->processes, pid, true) ? 0 : -ENOMEM;
 }
 
-/* The BPF side follows the children that come from now on, so that none falls between. */
-static int setup_pids(struct session *s)
-{
-	size_t i;
-	int err = 0;
-
-	for (i = 0; i < s->options->nr_pids && !err; i++) {
-		pid_t pid = s->options->pids[i];
-
-		if (kill(pid, 0) && errno == ESRCH) {
-			log_error("there is no process %d; ps -e lists those that run", (int)pid);
-			return -ESRCH;
-		}
-		pid = process_of(pid);
-		if (has_ended(pid)) {
-			log_error("process %d has ended; ps -e lists those that run", (int)pid);
-			return -ESRCH;
-		}
-		err = add_target(s, pid);
-		if (!err)
-			err = pids__descendants(pid, add_target, s);
-	}
-	return err;
-}
-
 static int setup_cgroup(struct session *s)
 {
 	int err = cgroup__each(s->cgroup_fd, add_target, s);
+	char name[TEXT_NAME];
 
 	if (err || processes__alive(s->processes))
 		return err;
-	log_error("there is no process in --cgroup %s or below it", s->options->cgroup);
+	log_error("there is no process in --cgroup %s or below it", text__name(name, s->options->cgroup));
 	return -ESRCH;
 }
 
@@ -232,8 +184,9 @@ int session__setup_targets(struct session *s)
 	if (!err && s->options->command)
 		err = setup_command(s);
 	FAULT_POINT("command-forked");
+	/* The BPF side follows the children that come from now on, so that none falls between. */
 	if (!err)
-		err = setup_pids(s);
+		err = named__each(s->options, add_target, s);
 	if (!err && s->cgroup_fd >= 0)
 		err = setup_cgroup(s);
 	if (!err && s->options->all && s->attach)
