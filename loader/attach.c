@@ -9,6 +9,7 @@
 #include "loader/base/array.h"
 #include "loader/base/clock.h"
 #include "loader/base/log.h"
+#include "loader/base/proc.h"
 #include "loader/base/table.h"
 #include "loader/entries.h"
 #include "loader/injection.h"
@@ -17,6 +18,7 @@
 
 #define GROWN_UP_NS 100000000ull
 #define LATER_NS 1000000000ull
+#define STOPPED_NS 100000000ull		/* one that is stopped is looked at this often */
 
 /* What has been decided on a process that maps a driver. */
 enum way {
@@ -35,6 +37,7 @@ enum way {
 struct later {
 	struct process *process;
 	uint64_t time;
+	bool stopped;		/* it was no try: nobody gets into one that is stopped */
 };
 
 struct attach {
@@ -45,7 +48,7 @@ struct attach {
 	struct attach_counts counts;
 	uint32_t looked, known;		/* of the processes by index: those looked at; that were there then */
 	uint64_t look_at;
-	struct later *later;		/* those to be entered again, in the order of their times */
+	struct later *later;		/* those to be entered again */
 	size_t nr_later, later_size;
 };
 
@@ -238,18 +241,32 @@ static void look_at_new_ones(struct attach *a)
 		sites__sweep(a->config.sites);
 }
 
+static bool is_stopped(const struct process *p)
+{
+	struct proc_stat stat;
+
+	return !proc__stat(p->tgid, 0, &stat) && stat.state == 'T';
+}
+
 static void enter_again(struct attach *a)
 {
-	size_t due = 0;
+	uint64_t now = clock__now_ns();
+	size_t i, kept = 0;
 
-	while (due < a->nr_later && a->later[due].time <= clock__now_ns()) {
-		struct process *p = a->later[due++].process;
+	for (i = 0; i < a->nr_later; i++) {
+		struct later l = a->later[i];
 
-		if (!p->exited)
-			enter(a, p, WAY_ENTERING_AGAIN);
+		if (l.process->exited)
+			continue;
+		if (l.time <= now && !(l.stopped && is_stopped(l.process))) {
+			enter(a, l.process, l.stopped ? WAY_ENTERING : WAY_ENTERING_AGAIN);
+			continue;
+		}
+		if (l.time <= now)
+			l.time = now + STOPPED_NS;
+		a->later[kept++] = l;
 	}
-	a->nr_later -= due;
-	memmove(a->later, a->later + due, a->nr_later * sizeof(*a->later));
+	a->nr_later = kept;
 }
 
 void attach__step(struct attach *a)
@@ -262,11 +279,13 @@ void attach__step(struct attach *a)
 }
 
 /* Its threads may be elsewhere then, or it may run again. False: out of memory. */
-static bool try_later(struct attach *a, struct process *p)
+static bool try_later(struct attach *a, struct process *p, bool stopped)
 {
+	uint64_t time = clock__now_ns() + (stopped ? STOPPED_NS : LATER_NS);
+
 	if (array__reserve((void **)&a->later, &a->later_size, a->nr_later, sizeof(*a->later)))
 		return false;
-	a->later[a->nr_later++] = (struct later){ p, clock__now_ns() + LATER_NS };
+	a->later[a->nr_later++] = (struct later){ p, time, stopped };
 	set_way(a, p, WAY_LATER);
 	return true;
 }
@@ -283,8 +302,11 @@ static void on_injected(void *ctx, struct process *p, int err, pid_t holder, con
 		attach__taken(a, p, holder);
 	} else if (err == -ESRCH || p->exited) {
 		set_way(a, p, WAY_GONE);
+	} else if (err == -EAGAIN && is_stopped(p) && try_later(a, p, true)) {
+		log_warn_some("process %d (%s) is stopped by a signal: the timing library gets in when it "
+			      "goes on, as by kill -CONT %d", (int)p->tgid, p->comm, (int)p->tgid);
 	} else if ((err == -EAGAIN || err == -ETIMEDOUT) && way_of(a, p) == WAY_ENTERING &&
-		   try_later(a, p)) {
+		   try_later(a, p, false)) {
 		log_warn_some("process %d (%s): the timing library is not in yet, since %s; it is tried "
 			      "once more", (int)p->tgid, p->comm, why);
 	} else {
