@@ -238,8 +238,11 @@ int borrow__run(struct borrow *b, uint64_t deadline, borrow_use use, void *ctx)
 	snprintf(b->why, sizeof(b->why), "none of its threads is in a state to be borrowed");
 	do {
 		err = pthread_create(&thread, NULL, work, &w);
-		if (err)
+		if (err) {
+			snprintf(b->why, sizeof(b->why), "gpucollect can't start a thread: %s",
+				 strerror(err));
 			return -err;
+		}
 		pthread_join(thread, NULL);
 		b->longest = b->remote.longest;
 		b->holds = b->remote.holds;

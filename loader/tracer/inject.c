@@ -249,6 +249,9 @@ static void explain(struct tracer *t, int err)
 		snprintf(why, size, "%s", t->borrow.why[0] ? t->borrow.why :
 			 "we may not trace it: run gpucollect as root");
 		break;
+	case -ENOMEM:
+		snprintf(why, size, "gpucollect is out of memory");
+		break;
 	default:
 		snprintf(why, size, "%s", t->borrow.why[0] ? t->borrow.why : strerror(-err));
 	}
