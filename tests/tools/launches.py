@@ -216,6 +216,15 @@ class Launching:
         check(self.process.stdout.readline().startswith("ready"), "gpu_until: not ready")
         self.pid = str(self.process.pid)
 
+    def made(self):
+        self.process.stdin.write("?")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline().split()[1])
+
+    def at_least(self, launches):
+        while self.made() < launches:
+            time.sleep(0.02)
+
     def end(self, what):
         out, _ = self.process.communicate(timeout=30)
         self.check(self.process.returncode == 0 and re.search(r"^total \d+ 0$", out, re.M),
