@@ -150,6 +150,28 @@ def few_descriptors():
     check(end(p) == (0, "calls 0\n"), "no descriptors: not as it was")
 
 
+def little_memory():
+    """Too little for the tracer itself, in many ways: it says so, and the process stays as it is."""
+    tool = os.path.join(T.TMP, "limited")
+    p = T.start(PLACES, "plain")
+    before, poor = (maps(p.pid), descriptors(p.pid)), 0
+    # The last one: there is no room for the rules of unwinding, so that a stack ends where they would be needed.
+    reasons = ("gpucollect is out of memory", "gpucollect can't start a thread", "its stack can't be followed")
+    for mib in range(8, 256, 2):
+        with open(tool, "w", encoding="ascii") as f:
+            f.write(f'#!/bin/sh\nulimit -v {mib << 10} && exec {T.TOOL} "$@"\n')
+        os.chmod(tool, 0o755)
+        said = T.attach(p.pid, tool=tool)
+        if said and not said[0].err:
+            break
+        if said:	# else not even the tool could begin
+            poor += "gpucollect" in said[0].why
+            check(any(reason in said[0].why for reason in reasons), f"{mib} MiB: {said}")
+            check((maps(p.pid), descriptors(p.pid)) == before, f"{mib} MiB: something of it has changed")
+    check(poor, "little memory: there was always enough")
+    check(end(p) == (0, "calls 1\n"), "little memory: not as it was")
+
+
 def unloadable():
     """A file that is no library: everything is taken away again."""
     wrong = os.path.join(T.TMP, "wrong.so")
@@ -203,6 +225,7 @@ stopped()
 other_libraries()
 gone()
 few_descriptors()
+little_memory()
 unloadable()
 flat()
 sys.exit(check.end())
