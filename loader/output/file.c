@@ -7,42 +7,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "loader/base/log.h"
-#include "loader/base/parse.h"
 #include "loader/base/text.h"
+#include "loader/output/file_state.h"
 #include "loader/output/stream.h"
 
 #define MAX_NUMBER 1000
-#define TEMP_NAME 40
-
-enum file_kind {
-	KIND_DESCRIPTOR,	/* stdout, or another one that we were given */
-	KIND_SPECIAL,		/* a device or a pipe: opened for each writing */
-	KIND_REGULAR,
-};
-
-struct output_file {
-	enum file_kind kind;
-	const struct caller *caller;
-	int abort_fd;
-	bool force;
-	bool numbered;
-	bool is_stdout;
-	char *given;		/* the name for messages; with the number, if one was needed */
-	char *path;		/* without symlinks, if it had some */
-	int fd;			/* KIND_DESCRIPTOR: the descriptor; KIND_REGULAR: the directory */
-	char *base;		/* KIND_REGULAR: name in the directory */
-	int mine;		/* what we wrote last, open so that its inode stays its; or -1 */
-};
 
 /* --- messages --- */
 
@@ -99,24 +75,6 @@ static int explain(const struct output_file *f, int err, char **why)
 
 /* --- names --- */
 
-/* Our own descriptor that a path stands for, or -1. */
-static int named_descriptor(const char *path)
-{
-	static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" };
-	uint64_t fd;
-	size_t i;
-
-	if (!strcmp(path, "-") || !strcmp(path, "/dev/stdout"))
-		return STDOUT_FILENO;
-	if (!strcmp(path, "/dev/stderr"))
-		return STDERR_FILENO;
-	for (i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
-		if (!strncmp(path, folders[i], strlen(folders[i])) &&
-		    !parse__u64(path + strlen(folders[i]), 0, INT_MAX, &fd))
-			return (int)fd;
-	return -1;
-}
-
 /* NAME-2 for number 2, before a suffix; number 1 is the name itself. */
 static char *numbered_name(const char *name, unsigned int number)
 {
@@ -135,121 +93,10 @@ static char *numbered_name(const char *name, unsigned int number)
 	return text__take(&t);
 }
 
-/* Fills f->base and opens its directory; as the caller. */
-static int open_directory(struct output_file *f)
-{
-	char *slash = strrchr(f->path, '/');
-
-	f->base = strdup(slash ? slash + 1 : f->path);
-	if (!f->base)
-		return -ENOMEM;
-	if (!*f->base || !strcmp(f->base, ".") || !strcmp(f->base, ".."))
-		return -EISDIR;
-	if (slash)
-		*slash = '\0';
-	f->fd = open(!slash ? "." : slash == f->path ? "/" : f->path,
-		     O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return f->fd < 0 ? -errno : 0;
-}
-
-/* A new file beside the final one; its descriptor or a negative errno. As the caller. */
-static int open_temporary(const struct output_file *f, char name[TEMP_NAME])
-{
-	int tries, fd, flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	uint64_t random;
-
-	for (tries = 0; tries < 100; tries++) {
-		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-			return -EIO;
-		snprintf(name, TEMP_NAME, ".gpucollect-%016" PRIx64 ".tmp", random);
-		fd = openat(f->fd, name, flags, 0666);
-		if (fd >= 0 || errno != EEXIST)
-			return fd >= 0 ? fd : -errno;
-	}
-	return -EEXIST;
-}
-
-/* --- checking --- */
-
-/* Whether renaming over an existing file would be refused: known before the capture. */
-static int check_sticky(const struct output_file *f, const struct stat *st)
-{
-	struct stat dir;
-
-	if (fstat(f->fd, &dir))
-		return -errno;
-	if (!(dir.st_mode & S_ISVTX) || !f->caller->uid)
-		return 0;
-	return st->st_uid == f->caller->uid || dir.st_uid == f->caller->uid ? 0 : -EPERM;
-}
-
-static int check_regular(struct output_file *f)
-{
-	char temp[TEMP_NAME];
-	struct stat st;
-	int err, fd;
-
-	err = open_directory(f);
-	if (err)
-		return err;
-	if (!fstatat(f->fd, f->base, &st, AT_SYMLINK_NOFOLLOW)) {
-		if (!f->force && !f->numbered)
-			return -EEXIST;
-		err = f->force ? check_sticky(f, &st) : 0;
-		if (err)
-			return err;
-	}
-	fd = open_temporary(f, temp);
-	if (fd < 0)
-		return fd;
-	close(fd);
-	return unlinkat(f->fd, temp, 0) ? -errno : 0;
-}
-
-/* Finds out what the path is; as the caller. */
-static int check_path(struct output_file *f)
-{
-	struct stat st;
-
-	if (!lstat(f->path, &st) && S_ISLNK(st.st_mode)) {
-		/* What it points to is written: to rename over a link would only replace it. */
-		char *real = realpath(f->path, NULL);
-
-		if (!real)
-			return errno == ENOENT ? -ENXIO : -errno;
-		free(f->path);
-		f->path = real;
-	}
-	f->kind = KIND_REGULAR;
-	if (stat(f->path, &st) || S_ISREG(st.st_mode))
-		return check_regular(f);
-	if (S_ISDIR(st.st_mode))
-		return -EISDIR;
-	if (!S_ISCHR(st.st_mode) && !S_ISFIFO(st.st_mode))
-		return -ENOTBLK;
-	f->kind = KIND_SPECIAL;
-	return faccessat(AT_FDCWD, f->path, W_OK, AT_EACCESS) ? -errno : 0;
-}
-
-static int check_descriptor(struct output_file *f, int fd)
-{
-	int flags = fcntl(fd, F_GETFL);
-
-	if (flags < 0)
-		return -errno;
-	if ((flags & O_ACCMODE) == O_RDONLY)
-		return -EBADF;
-	f->kind = KIND_DESCRIPTOR;
-	f->is_stdout = fd == STDOUT_FILENO;
-	f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	return f->fd < 0 ? -errno : 0;
-}
-
 int output_file__new(const struct output_request *request, struct output_file **out, char **why)
 {
-	int descriptor = named_descriptor(request->path), err;
+	int descriptor = output_file__descriptor(request->path), err;
 	struct output_file *f = calloc(1, sizeof(*f));
-	struct caller_saved saved;
 
 	*why = NULL;
 	if (!f)
@@ -262,17 +109,7 @@ int output_file__new(const struct output_request *request, struct output_file **
 	f->mine = -1;
 	f->path = strdup(request->path);
 	f->given = strdup(descriptor == STDOUT_FILENO ? "standard output" : request->path);
-	if (!f->path || !f->given) {
-		err = -ENOMEM;
-	} else if (descriptor >= 0) {
-		err = check_descriptor(f, descriptor);
-	} else {
-		err = caller__enter(f->caller, &saved);
-		if (!err) {
-			err = check_path(f);
-			caller__leave(&saved);
-		}
-	}
+	err = f->path && f->given ? output_file__check(f, descriptor) : -ENOMEM;
 	if (err) {
 		if (f->given)
 			explain(f, err, why);
@@ -379,7 +216,7 @@ static int write_regular(struct output_file *f, output_writer write, void *arg)
 	err = caller__enter(f->caller, &saved);
 	if (err)
 		return err;
-	fd = open_temporary(f, temp);
+	fd = output_file__open_temporary(f, temp);
 	caller__leave(&saved);
 	if (fd < 0)
 		return fd;
