@@ -7,23 +7,25 @@ import re
 import subprocess
 import sys
 
-MAX_BYTES = 512		# of a frame's name; the rest is cut
+MAX_BYTES = 512		# of a function's name, and of a file's; the rest is cut
 HARMFUL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # "function (file:line)", or "function (file)" where there is no line; "…": cut.
-PYTHON = re.compile(r"^(?P<function>.*?) \((?P<where>.*)(?:\)|…)(?:#[0-9a-f]{8})?$", re.S)
+PYTHON = re.compile(r"^(?P<function>.*?)(?: |\?)\((?P<where>.*)(?:\)|…)(?:#[0-9a-f]{8})?$", re.S)
 # What is folded away (--native-python keeps it): how the interpreter gets from function to function.
 INTERNAL = re.compile(r"_?PyEval_.*|_PyFunction_Vectorcall.*|_?PyObject_(Call|Vectorcall|MakeTpCall|Fast).*|"
                       r"_?PyVectorcall_.*|method_vectorcall.*|function_code_fastcall.*|call_function.*|"
                       r"_TAIL_CALL_.*|(lib)?python\d(\.\d+)?\S*\+0x[0-9a-f]+|Py_(Run|Bytes)Main|"
                       r"(lib)?python\d\.\d+\.so\S*\+0x[0-9a-f]+")
+CALLS = "calls_"	# the functions of tests/programs/python_calls.c
+UNKNOWN = "[unknown Python function]"
 # Says that something is missing.
 MARK = re.compile(r"^\[(truncated|no unwind info|unusable unwind info|stack unreadable|stack loops|"
-                  r"return address is not code|generated code without frame pointer|no stack|unknown\]|"
-                  r"Python )")
+                  r"return address is not code|generated code without frame pointer|no stack|unknown\]$|"
+                  r"Python |more Python |unknown Python )")
 
 # One launch as its program has written it down: chains of Frame, outermost first; `below`: the chain of
-# the interpreter that runs this one.
-Account = collections.namedtuple("Account", "kernel below chain")
+# the interpreter that runs this one; `kept`: the functions stay, so that they can't be unknown.
+Account = collections.namedtuple("Account", "kernel kept below chain")
 Frame = collections.namedtuple("Frame", "function file line natives")
 
 
@@ -39,7 +41,7 @@ def accounts(path):
     with open(path, encoding="utf-8") as f:
         for line in f:
             a = json.loads(line)
-            yield Account(a["kernel"], *([Frame(*x) for x in a[k]] for k in ("below", "chain")))
+            yield Account(a["kernel"], a["kept"], *([Frame(*x) for x in a[k]] for k in ("below", "chain")))
 
 
 def as_utf8(text):
@@ -49,6 +51,7 @@ def as_utf8(text):
 
 def shown(function, file, line):
     """The frame's text, however long."""
+    function = function or "[unknown]"
     text = as_utf8(f"{function} ({file}:{line})" if line else f"{function} ({file})")
     text = HARMFUL.sub("?", text).replace(";", ":")
     blanks = len(text) - len(text.lstrip(" "))
@@ -56,25 +59,34 @@ def shown(function, file, line):
 
 
 def is_python(frame):
-    return bool(PYTHON.match(frame))
+    return frame == UNKNOWN or bool(PYTHON.match(frame))
 
 
 def is_same(got, want):
     """Whether this is the frame, perhaps cut because of its length."""
     if got == want:
         return True
-    if len(want.encode()) <= MAX_BYTES:
+    cut = re.sub(r"#[0-9a-f]{8}$", "", got)
+    if len(want.encode()) <= MAX_BYTES or not 1 <= cut.count("…") <= 2 or \
+            any(len(part.encode()) < MAX_BYTES - 8 for part in cut.split("…")[:1]):
         return False
-    # Function and the file's end, or the beginning: enough to know it by.
-    begin = re.split("…", got)[0]
-    return "…" in got and len(got.encode()) <= MAX_BYTES + 9 and want.startswith(begin) and len(begin) > 2
+    return bool(re.fullmatch(".*".join(map(re.escape, cut.split("…"))), want))
 
 
-def differ(got, want):
-    """Where the Python frames of a stack are not the wanted texts, or None."""
+def brief(text, most=120):
+    """For the reader of a failure."""
+    return text if len(text) <= most else text[:most * 2 // 3] + " … " + text[-most // 3:]
+
+
+def path(frames, most=60):
+    return ";".join(brief(f) for f in frames[:most])
+
+
+def differ(got, want, kept=True):
+    """Where the Python frames of a stack are not the wanted texts, or None. Not `kept`: some may be unknown."""
     for i, (g, w) in enumerate(zip(got, want)):
-        if not is_same(g, w):
-            return f"frame {i} is\n    {g}\n  instead of\n    {w}\n  after {got[max(0, i - 2):i]}"
+        if not is_same(g, w) and (kept or g != UNKNOWN):
+            return f"frame {i} is {brief(g)} instead of {brief(w)} after {path(got[max(0, i - 1):i])}"
     if len(got) != len(want):
         return f"{len(got)} Python frames instead of {len(want)}: " \
                f"{(got[len(want):] or want[len(got):])[:3]} too {'many' if len(got) > len(want) else 'few'}"
@@ -104,9 +116,16 @@ def misplaced(frames, chain, symbols):
     `symbols`: the interpreter's own functions have names."""
     natives, _ = split(frames)
     for f, before in zip(chain, natives):
+        calls = [n for n in before if n.startswith(CALLS)]
+        if calls != [n for n in f.natives if n.startswith(CALLS)]:
+            return f"above {f.function}: {calls} of the program's C functions instead of {f.natives}"
         wanted = [n.lstrip("?") for n in f.natives if symbols or not n.startswith("?")]
         if not stand_in_order(before, wanted):
             return f"above {f.function}: {before} instead of {wanted}"
+    if any(n.startswith(CALLS) for n in natives[-1]):
+        return f"at the end: {natives[-1]}"
+    if natives[0] and not chain[0].natives:
+        return f"before the first Python frame: {natives[0]}"
     for i, between in enumerate(natives):
         left = [n for n in between if INTERNAL.fullmatch(n)]
         if left:
