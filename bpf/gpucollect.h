@@ -95,6 +95,7 @@ enum gpucollect_rec {
 	REC_EXEC = 6,		/* struct rec_process */
 	REC_EXIT = 7,		/* struct rec_process */
 	REC_LIBRARY = 8,	/* struct rec_library: the timing library says where its channel is */
+	REC_CODE = 9,		/* struct rec_code: before the first stack with it */
 };
 
 struct rec_head {
@@ -183,6 +184,29 @@ struct rec_library {
 	struct rec_head head;
 	__u32 tgid;
 	__s32 fd;		/* number of the memfd in that process: a hint, not a proof */
+};
+
+/*
+ * A Python function that was met for the first time: eval() makes some that are gone before anybody else
+ * could look. Its code object and the first bytes of the objects that it names, as far as they were
+ * readable; what doesn't fit is to be read from the process.
+ */
+enum { CODE_OBJECT, CODE_NAME, CODE_FILE, CODE_TABLE, NR_CODE_PIECES };
+
+#define CODE_OBJECT_BYTES 256	/* PYTHON_CODE_BYTES */
+#define CODE_TEXT_BYTES 512
+#define CODE_TABLE_BYTES 2048
+
+struct rec_code {
+	struct rec_head head;
+	__u32 tgid;
+	__u32 check;		/* which code it was: python_frames.h */
+	__u64 address[NR_CODE_PIECES];
+	__u32 len[NR_CODE_PIECES];	/* bytes of each that are there */
+	__u8 object[CODE_OBJECT_BYTES];
+	__u8 name[CODE_TEXT_BYTES];
+	__u8 file[CODE_TEXT_BYTES];
+	__u8 table[CODE_TABLE_BYTES];
 };
 
 /* Losses, one counter for each cause; per CPU in BPF, summed by the collector. */

@@ -78,6 +78,15 @@ MAP struct {
 	__type(value, struct python_layout);
 } pythons SEC(".maps");
 
+/* Direct-mapped: hashes of Python functions that were told of. */
+#define TOLD_CODES (1u << 14)
+MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TOLD_CODES);
+	__type(key, __u32);
+	__type(value, __u64);
+} told_codes SEC(".maps");
+
 /* Direct-mapped: hashes of stacks that are in the ring already. */
 MAP struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

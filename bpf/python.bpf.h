@@ -8,7 +8,7 @@
 #ifndef GPUCOLLECT_PYTHON_BPF_H
 #define GPUCOLLECT_PYTHON_BPF_H
 
-#include "bpf/scratch.bpf.h"
+#include "bpf/python_code.bpf.h"
 
 #define PYTHON_STEPS 2048	/* frames, those included that are none of Python's */
 #define FRAME_WORDS 6		/* that a frame adds at most: itself, two starts of runs, what ends a list */
@@ -16,11 +16,6 @@
 #define NEXT_RUN_BITS 12
 #define STATE_BYTES 1024	/* PyThreadState, in which the outermost CFrame lies, is not much larger */
 #define CALL_BYTES 1024		/* locals of one C call of the interpreter are no further apart */
-
-static ALWAYS_INLINE struct python_layout *python__layout(__u32 index)
-{
-	return index ? bpf_map_lookup_elem(&pythons, &index) : NULL;
-}
 
 static ALWAYS_INLINE __u64 python__pointer(__u64 addr)
 {
@@ -164,7 +159,7 @@ static ALWAYS_INLINE bool python__is_incomplete(struct scratch *s, const struct 
 
 static ALWAYS_INLINE void python__add(struct scratch *s, const struct python_layout *l, __u64 code)
 {
-	__u32 bytes = l->code_bytes;
+	__u32 bytes = l->code_bytes, check;
 
 	if (!code || bytes > PYTHON_CODE_BYTES ||
 	    bpf_probe_read_user(s->python.code, bytes, (void *)code)) {
@@ -177,10 +172,11 @@ static ALWAYS_INLINE void python__add(struct scratch *s, const struct python_lay
 		return;		/* None, for one, in a frame that belongs to C */
 	if (python__is_incomplete(s, l, code))
 		return;
+	check = python__check(l, s->python.code);
 	word__add(s, FRAME_MAKE_ADDRESS(FRAME_PYTHON, code));
 	word__add(s, (__u64)FRAME_PYTHON_AT << 60 |
-		  (__u64)python__offset(l, s->python.frame, code) << 32 |
-		  python__check(l, s->python.code));
+		  (__u64)python__offset(l, s->python.frame, code) << 32 | check);
+	code__tell(s, code, check);
 }
 
 /* Of frames that have no owner, or whose owner is Python: whether the run ends with this one. */
@@ -242,6 +238,7 @@ static __noinline void python__walk(struct scratch *s, struct task_struct *task,
 	if (!l || !l->style)
 		return;
 	s->python.layout = proc->python;
+	s->python.image = (__u64)s->tgid << 32 | (__u32)task->self_exec_id;
 	s->python.type = proc->python_code;
 	s->python.again = 0;
 	s->python.marks = 0;

@@ -20,6 +20,7 @@ struct python_walk {
 	__u64 marker;		/* in the native frame that the run belongs to; 0: no run is left */
 	__u64 marks;		/* hash of all markers */
 	__u64 type;		/* of code objects, or 0 */
+	__u64 image;		/* which program in which process it is */
 	__u64 state;		/* PyThreadState */
 	__u64 next;		/* frame to be read */
 	__u64 cframe;		/* of the run at hand */

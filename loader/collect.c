@@ -356,13 +356,16 @@ static void on_known(struct collect *c, const struct rec_head *head, size_t size
 		on_process(c, (const void *)head);
 		return;
 	}
-	p = process_of(c, sample->tgid);	/* all three have it in the same place */
+	p = process_of(c, sample->tgid);	/* all of them have it in the same place */
 	if (!p)
 		c->counters.no_memory++;
 	else if (head->type == REC_SAMPLE)
 		on_sample(c, sample, p, stack_of(c, p, sample->user, head->time));
 	else if (head->type == REC_LAUNCH)
 		on_launch(c, launch, p, stack_of(c, p, launch->user, head->time));
+	else if (head->type == REC_CODE)
+		c->counters.no_memory += c->config.names &&
+					 python_names__told(c->config.names, p, (const void *)head);
 	else if (c->config.launches)
 		launches__hello(c->config.launches, p, library->fd);
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bpf/gpucollect.h"
 #include "loader/base/array.h"
@@ -76,13 +77,40 @@ static struct entry *find(const struct python_names *n, uint32_t process, uint64
 	return NULL;
 }
 
-static void read_code(struct python_names *n, const struct process *p, struct entry *e)
+/* A process's memory as it was when a record was made of some of it; the rest as it is now. */
+struct view {
+	const struct rec_code *rec;	/* NULL: there is none */
+	pid_t pid;			/* 0: it has ended */
+};
+
+static int view__read(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	struct view *v = ctx;
+
+	for (int i = 0; v->rec && i < NR_CODE_PIECES; i++) {
+		const __u8 *const pieces[] = { v->rec->object, v->rec->name, v->rec->file, v->rec->table };
+		const uint32_t sizes[] = {
+			sizeof(v->rec->object), sizeof(v->rec->name), sizeof(v->rec->file),
+			sizeof(v->rec->table),
+		};
+		uint64_t at = addr - v->rec->address[i], there = v->rec->len[i];
+
+		if (there <= sizes[i] && at <= there && len <= there - at) {
+			memcpy(buf, pieces[i] + at, len);
+			return 0;
+		}
+	}
+	return v->pid ? python__read_memory(&v->pid, addr, buf, len) : -ESRCH;
+}
+
+static void read_code(struct python_names *n, const struct process *p, const struct rec_code *rec,
+		      struct entry *e)
 {
 	const struct python_offsets *o = python__offsets(n->py, p->python);
-	pid_t pid = p->tgid;
-	const struct python_memory memory = { python__read_memory, &pid };
+	struct view view = { rec, p->exited ? 0 : p->tgid };
+	const struct python_memory memory = { view__read, &view };
 
-	if (!o || p->exited || n->bytes >= MAX_BYTES)
+	if (!o || n->bytes >= MAX_BYTES)
 		return;
 	e->tries++;
 	e->python = p->python;
@@ -90,7 +118,8 @@ static void read_code(struct python_names *n, const struct process *p, struct en
 		n->bytes += python_code__memory(e->code);
 }
 
-static int meet(struct python_names *n, const struct process *p, uint64_t address, uint32_t check)
+static int meet(struct python_names *n, const struct process *p, uint64_t address, uint32_t check,
+		const struct rec_code *rec)
 {
 	struct entry *e = find(n, p->index, address, check);
 
@@ -105,8 +134,13 @@ static int meet(struct python_names *n, const struct process *p, uint64_t addres
 		index__add(&n->by_code, hash_of(p->index, address, check), (uint32_t)n->nr);
 		n->nr++;
 	}
-	read_code(n, p, e);
+	read_code(n, p, rec, e);
 	return 0;
+}
+
+int python_names__told(struct python_names *n, const struct process *p, const struct rec_code *rec)
+{
+	return meet(n, p, rec->address[CODE_OBJECT], rec->check, rec);
 }
 
 int python_names__met(struct python_names *n, const struct process *p, const uint64_t *words, uint32_t nr)
@@ -119,7 +153,7 @@ int python_names__met(struct python_names *n, const struct process *p, const uin
 
 		if (FRAME_KIND(words[i]) == FRAME_PYTHON && FRAME_KIND(words[i + 1]) == FRAME_PYTHON_AT &&
 		    address)
-			err = meet(n, p, address, check);
+			err = meet(n, p, address, check, NULL);
 	}
 	return err;
 }

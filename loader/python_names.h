@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Functions and lines of Python frames. Code objects live as long as their functions do: what a stack
- * shows for the first time is read from the process at once.
+ * Functions and lines of Python frames. Code objects live as long as their functions do: the BPF side
+ * sends a copy of what a stack shows for the first time, and what is missing is read from the process.
  */
 #ifndef LOADER_PYTHON_NAMES_H
 #define LOADER_PYTHON_NAMES_H
@@ -18,7 +18,9 @@ struct python_names;
 struct python_names *python_names__new(const struct python *py, const struct processes *processes);
 void python_names__free(struct python_names *n);	/* NULL is fine */
 
-/* The words of a stack of `p` (bpf/gpucollect.h). 0 or -ENOMEM. */
+/* A function was met. 0 or -ENOMEM. */
+int python_names__told(struct python_names *n, const struct process *p, const struct rec_code *rec);
+/* The words of a stack of `p` (bpf/gpucollect.h): functions whose record was lost. 0 or -ENOMEM. */
 int python_names__met(struct python_names *n, const struct process *p, const uint64_t *words, uint32_t nr);
 
 struct python_name {

@@ -17,6 +17,7 @@ size_t records__least(uint16_t type)
 	case REC_EXEC:
 	case REC_EXIT: return sizeof(struct rec_process);
 	case REC_LIBRARY: return sizeof(struct rec_library);
+	case REC_CODE: return sizeof(struct rec_code);
 	default: return SIZE_MAX;
 	}
 }
