@@ -193,9 +193,9 @@ struct rec_library {
  */
 enum { CODE_OBJECT, CODE_NAME, CODE_FILE, CODE_TABLE, NR_CODE_PIECES };
 
-#define CODE_OBJECT_BYTES 256	/* PYTHON_CODE_BYTES */
-#define CODE_TEXT_BYTES 512
-#define CODE_TABLE_BYTES 2048
+#define CODE_OBJECT_BYTES 256u	/* PYTHON_CODE_BYTES */
+#define CODE_SMALL 1024u	/* of the other three, each */
+#define CODE_LARGE 16384u
 
 struct rec_code {
 	struct rec_head head;
@@ -203,10 +203,9 @@ struct rec_code {
 	__u32 check;		/* which code it was: python_frames.h */
 	__u64 address[NR_CODE_PIECES];
 	__u32 len[NR_CODE_PIECES];	/* bytes of each that are there */
+	__u32 size;		/* CODE_SMALL or CODE_LARGE: room of each of the three that follow */
+	__u32 reserved;
 	__u8 object[CODE_OBJECT_BYTES];
-	__u8 name[CODE_TEXT_BYTES];
-	__u8 file[CODE_TEXT_BYTES];
-	__u8 table[CODE_TABLE_BYTES];
 };
 
 /* Losses, one counter for each cause; per CPU in BPF, summed by the collector. */

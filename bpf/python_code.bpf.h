@@ -12,6 +12,9 @@ static ALWAYS_INLINE struct python_layout *python__layout(__u32 index)
 	return index ? bpf_map_lookup_elem(&pythons, &index) : NULL;
 }
 
+#define OBJECT_HEAD 128		/* bytes before the contents of a str or bytes object, at most */
+#define WIDEST 4		/* bytes of a character */
+
 /* The first bytes of an object; fewer where it lies at the end of what is mapped. */
 static ALWAYS_INLINE __u32 piece__read(void *to, const __u32 size, __u64 from)
 {
@@ -22,28 +25,58 @@ static ALWAYS_INLINE __u32 piece__read(void *to, const __u32 size, __u64 from)
 	return bpf_probe_read_user(to, 64, (void *)from) ? 0 : 64;
 }
 
-static __noinline long code__send(struct scratch *s, __u64 code, __u32 check)
+static ALWAYS_INLINE __u64 object__length(__u64 object, __u16 at)
 {
-	struct python_layout *l = python__layout(s->python.layout);
-	struct rec_code *rec = l ? bpf_ringbuf_reserve(&ring, sizeof(*rec), 0) : NULL;
+	__u64 length = 0;
+
+	return bpf_probe_read_user(&length, sizeof(length), (void *)(object + at)) ? 0 : length;
+}
+
+static ALWAYS_INLINE bool code__is_small(const struct python_layout *l, const __u64 *address)
+{
+	return object__length(address[CODE_NAME], l->str_length) <= (CODE_SMALL - OBJECT_HEAD) / WIDEST &&
+	       object__length(address[CODE_FILE], l->str_length) <= (CODE_SMALL - OBJECT_HEAD) / WIDEST &&
+	       object__length(address[CODE_TABLE], l->bytes_size) <= CODE_SMALL - OBJECT_HEAD;
+}
+
+static ALWAYS_INLINE long code__fill(struct scratch *s, const struct python_layout *l, const __u64 *address,
+				     __u32 check, const __u32 size)
+{
+	struct rec_code *rec = bpf_ringbuf_reserve(&ring, sizeof(*rec) + 3 * size, 0);
+	__u8 *to = (__u8 *)(rec + 1);
 
 	if (!rec)
 		return -1;
-	head__init(&rec->head, REC_CODE, sizeof(*rec));
+	head__init(&rec->head, REC_CODE, sizeof(*rec) + 3 * size);
 	rec->tgid = s->tgid;
 	rec->check = check;
-	rec->address[CODE_OBJECT] = code;
+	rec->size = size;
+	rec->reserved = 0;
+	__builtin_memcpy(rec->address, address, sizeof(rec->address));
 	rec->len[CODE_OBJECT] = l->code_bytes;
 	__builtin_memcpy(rec->object, s->python.code, sizeof(rec->object));
-	rec->address[CODE_NAME] = python__u64(s->python.code, l->code_qualname == PYTHON_ABSENT ?
-					      l->code_name : l->code_qualname, PYTHON_CODE_BYTES);
-	rec->len[CODE_NAME] = piece__read(rec->name, CODE_TEXT_BYTES, rec->address[CODE_NAME]);
-	rec->address[CODE_FILE] = python__u64(s->python.code, l->code_filename, PYTHON_CODE_BYTES);
-	rec->len[CODE_FILE] = piece__read(rec->file, CODE_TEXT_BYTES, rec->address[CODE_FILE]);
-	rec->address[CODE_TABLE] = python__u64(s->python.code, l->code_table, PYTHON_CODE_BYTES);
-	rec->len[CODE_TABLE] = piece__read(rec->table, CODE_TABLE_BYTES, rec->address[CODE_TABLE]);
+	rec->len[CODE_NAME] = piece__read(to, size, address[CODE_NAME]);
+	rec->len[CODE_FILE] = piece__read(to + size, size, address[CODE_FILE]);
+	rec->len[CODE_TABLE] = piece__read(to + 2 * size, size, address[CODE_TABLE]);
 	bpf_ringbuf_submit(rec, ring__lazy());
 	return 0;
+}
+
+static __noinline long code__send(struct scratch *s, __u64 code, __u32 check)
+{
+	struct python_layout *l = python__layout(s->python.layout);
+	__u64 address[NR_CODE_PIECES];
+	__u16 name;
+
+	if (!l)
+		return -1;
+	name = l->code_qualname == PYTHON_ABSENT ? l->code_name : l->code_qualname;
+	address[CODE_OBJECT] = code;
+	address[CODE_NAME] = python__u64(s->python.code, name, PYTHON_CODE_BYTES);
+	address[CODE_FILE] = python__u64(s->python.code, l->code_filename, PYTHON_CODE_BYTES);
+	address[CODE_TABLE] = python__u64(s->python.code, l->code_table, PYTHON_CODE_BYTES);
+	return code__is_small(l, address) ? code__fill(s, l, address, check, CODE_SMALL) :
+	       code__fill(s, l, address, check, CODE_LARGE);
 }
 
 /* Once for each function of each process, or again where another took its place in the table. */

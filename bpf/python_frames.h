@@ -63,7 +63,9 @@ struct python_layout {
 	__u16 code_traceable;	/* int _co_firsttraceable, or PYTHON_ABSENT */
 	__u16 code_start;	/* bytecode in the object itself, or PYTHON_ABSENT */
 	__u16 code_qualname;	/* or PYTHON_ABSENT */
-	__u16 reserved[3];
+	__u16 str_length;	/* PyASCIIObject: characters */
+	__u16 bytes_size;	/* PyBytesObject: ob_size */
+	__u16 reserved;
 	__u64 type_code;	/* address of PyCode_Type, 0: not known; each struct proc has its own */
 };
 _Static_assert(sizeof(struct python_layout) == 72, "elements of a map that is mapped");

@@ -228,6 +228,8 @@ static int learn(struct python *py, struct process *p, const struct mapping *m)
 	type = layout.type_code;
 	layout.code_qualname = in->runtime->offsets.code_qualname ?
 			       (__u16)in->runtime->offsets.code_qualname : PYTHON_ABSENT;
+	layout.str_length = (__u16)in->runtime->offsets.str_length;
+	layout.bytes_size = (__u16)in->runtime->offsets.bytes_size;
 	layout.type_code = 0;	/* the rest is the same in all processes of that file */
 	index = publish(py, &layout, m->file);
 	if (index)

@@ -77,44 +77,59 @@ static struct entry *find(const struct python_names *n, uint32_t process, uint64
 	return NULL;
 }
 
-/* A process's memory as it was when a record was made of some of it; the rest as it is now. */
-struct view {
-	const struct rec_code *rec;	/* NULL: there is none */
-	pid_t pid;			/* 0: it has ended */
-};
-
-static int view__read(void *ctx, uint64_t addr, void *buf, size_t len)
+/* A process's memory as it was when a record was made of some of it. */
+static int read_record(void *ctx, uint64_t addr, void *buf, size_t len)
 {
-	struct view *v = ctx;
+	const struct rec_code *rec = ctx;
+	const __u8 *piece = rec->object;
 
-	for (int i = 0; v->rec && i < NR_CODE_PIECES; i++) {
-		const __u8 *const pieces[] = { v->rec->object, v->rec->name, v->rec->file, v->rec->table };
-		const uint32_t sizes[] = {
-			sizeof(v->rec->object), sizeof(v->rec->name), sizeof(v->rec->file),
-			sizeof(v->rec->table),
-		};
-		uint64_t at = addr - v->rec->address[i], there = v->rec->len[i];
+	for (int i = 0; i < NR_CODE_PIECES; i++) {
+		uint64_t at = addr - rec->address[i], there = rec->len[i];
 
-		if (there <= sizes[i] && at <= there && len <= there - at) {
-			memcpy(buf, pieces[i] + at, len);
+		if (at <= there && len <= there - at) {
+			memcpy(buf, piece + at, len);
 			return 0;
 		}
+		piece = (const __u8 *)(rec + 1) + (size_t)i * rec->size;
 	}
-	return v->pid ? python__read_memory(&v->pid, addr, buf, len) : -ESRCH;
+	return -EFAULT;
 }
 
+static bool is_sound(const struct rec_code *rec)
+{
+	return (rec->size == CODE_SMALL || rec->size == CODE_LARGE) &&
+	       rec->head.size == sizeof(*rec) + 3ul * rec->size &&
+	       rec->len[CODE_OBJECT] <= CODE_OBJECT_BYTES && rec->len[CODE_NAME] <= rec->size &&
+	       rec->len[CODE_FILE] <= rec->size && rec->len[CODE_TABLE] <= rec->size;
+}
+
+/*
+ * By the record alone; what that doesn't hold the process may still have, but then all of it: its code
+ * may be another by now.
+ */
 static void read_code(struct python_names *n, const struct process *p, const struct rec_code *rec,
 		      struct entry *e)
 {
 	const struct python_offsets *o = python__offsets(n->py, p->python);
-	struct view view = { rec, p->exited ? 0 : p->tgid };
-	const struct python_memory memory = { view__read, &view };
+	const struct python_memory recorded = { read_record, (void *)rec };
+	pid_t pid = p->tgid;
+	const struct python_memory memory = { python__read_memory, &pid };
+	struct python_code *now = NULL;
 
 	if (!o || n->bytes >= MAX_BYTES)
 		return;
 	e->tries++;
 	e->python = p->python;
-	if (!python_code__read(o, &memory, e->address, e->check, &e->code))
+	if (rec && is_sound(rec))
+		python_code__read(o, &recorded, e->address, e->check, &e->code);
+	if (e->code && e->code->file && e->code->table)
+		goto out;
+	if (!p->exited && !python_code__read(o, &memory, e->address, e->check, &now)) {
+		python_code__free(e->code);
+		e->code = now;
+	}
+out:
+	if (e->code)
 		n->bytes += python_code__memory(e->code);
 }
 

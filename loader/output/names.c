@@ -179,19 +179,18 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* As a traceback has it: function, file, line. */
+/* As a traceback has it: function, file, line; whole, however long. */
 static bool add_python(struct text *t, const struct profile_frame *f)
 {
-	bool cut = names__add_short(t, f->name && f->name[0] ? f->name : "[unknown]", NAMES_BYTES);
-
+	text__add_string(t, f->name && f->name[0] ? f->name : "[no name]");
 	if (!f->file)
-		return cut;
+		return false;
 	text__add_string(t, " (");
-	cut |= names__add_short(t, f->file, NAMES_BYTES);
+	text__add_string(t, f->file);
 	if (f->line)
 		text__printf(t, ":%" PRIu32, f->line);
 	text__add_string(t, ")");
-	return cut;
+	return false;
 }
 
 /* The raw text of a frame; tells whether it isn't whole. */
