@@ -51,7 +51,7 @@ def as_utf8(text):
 
 def shown(function, file, line):
     """The frame's text, however long."""
-    function = function or "[unknown]"
+    function = function or "[no name]"
     text = as_utf8(f"{function} ({file}:{line})" if line else f"{function} ({file})")
     text = HARMFUL.sub("?", text).replace(";", ":")
     blanks = len(text) - len(text.lstrip(" "))
