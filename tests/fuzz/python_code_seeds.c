@@ -24,8 +24,8 @@ int main(int argc, char **argv)
 {
 	/* kind, first line, offset, and 200 bytes that are steps in each form */
 	uint8_t table[10 + 200] = { 0, 0, 9, 0, 0, 0, 90 };
-	/* version, kinds, and the first word as it is, at the start and twice later */
-	uint8_t code[3 + 3 * 8] = { 1, 0, 0, 0, 3, 0x80, 0, 9, 0, 0, 0, 3, 3, 0x80, 0, 9, 0, 0, 0, 5, 3, 0x80 };
+	/* version, kinds, and its number of references: other ones at the start and later, then none */
+	uint8_t code[3 + 3 * 8] = { 1, 0, 0, 0, 3, 0, 1, 9, 0, 0, 0, 3, 3, 0, 1, 1, 0, 0, 0, 5, 3, 0, 1 };
 
 	if (argc != 2)
 		return 64;

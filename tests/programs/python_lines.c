@@ -8,8 +8,9 @@
  *                                           prints each code object of a process: a line of C escapes
  *                                           and figures, see print_code()
  *   python_lines torn PID MINOR THREADED TYPE TIMES READY ADDRESS…
- *                                           reads what lies there until TIMES were read whole, while
- *                                           the process puts code after code there: see python_names.py
+ *                                           reads what lies there until TIMES were read whole, a minute at
+ *                                           most, while the process puts code after code there: see
+ *                                           python_names.py
  */
 #include <errno.h>
 #include <stdio.h>
@@ -208,7 +209,7 @@ static int read_torns(struct target *t, char **args)
 			read_torn(t, ready, strtoull(*a, NULL, 0), &n);
 	printf("%lu whole, %lu torn, %lu stale, %lu other, %lu again\n", n.whole, n.torn, n.stale,
 	       n.other, n.again);
-	return n.torn || n.whole < times;
+	return n.torn || !n.whole;
 }
 
 int main(int argc, char **argv)
