@@ -39,12 +39,19 @@ static int memory__read(const struct python_memory *m, uint64_t addr, void *buf,
 static int start__read(struct start *s, const struct python_memory *m, uint64_t addr, size_t head)
 {
 	size_t in_page = PAGE - addr % PAGE;
+	int err;
 
 	if (head > AHEAD)
 		return -EINVAL;
 	s->addr = addr;
 	s->len = in_page < head ? head : in_page < AHEAD ? in_page : AHEAD;
-	return memory__read(m, addr, s->bytes, s->len);
+	err = memory__read(m, addr, s->bytes, s->len);
+	/* A copy of some memory may end anywhere. */
+	if (err && s->len > head) {
+		s->len = head;
+		err = memory__read(m, addr, s->bytes, s->len);
+	}
+	return err;
 }
 
 static uint64_t start__u64(const struct start *s, uint32_t at)

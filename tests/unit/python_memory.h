@@ -20,7 +20,8 @@
 
 struct fake {
 	uint8_t *bytes;
-	size_t used;		/* no more pages can be read */
+	size_t used;		/* no more pages can be read... */
+	bool exact;		/* ...nor a byte more */
 	unsigned int reads;
 	size_t asked;		/* bytes, in all reads */
 	void (*meanwhile)(struct fake *f);
@@ -34,7 +35,7 @@ struct fake {
 static int fake__read(void *ctx, uint64_t addr, void *buf, size_t len)
 {
 	struct fake *f = ctx;
-	size_t there = (f->used + 4095) / 4096 * 4096;
+	size_t there = f->exact ? f->used : (f->used + 4095) / 4096 * 4096;
 
 	f->reads++;
 	f->asked += len;
