@@ -523,6 +523,7 @@ END_TEST
 UNIT_MAIN("python_code", all_of_it, versions_without_qualified_names, qualified_names_that_are_none,
 	  characters_of_each_width, what_utf8_cannot_hold_is_replaced, names_of_every_length,
 	  long_names_are_shortened, lengths_that_lie, strings_that_are_none, places_that_cannot_be_read,
-	  objects_at_the_end_of_memory, memory_that_ends_with_the_object, tables_of_every_length, tables_that_are_not_there, empty_lnotab,
+	  objects_at_the_end_of_memory, memory_that_ends_with_the_object,
+	  tables_of_every_length, tables_that_are_not_there, empty_lnotab,
 	  another_code_object, freed_code_objects, freed_code_objects_without_the_gil, changes_in_between,
 	  one_that_is_being_made, strings_die_with_their_code, offsets_that_cannot_be)
