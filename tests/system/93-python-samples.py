@@ -27,7 +27,7 @@ PARTS = ("short", "generators", "deep", "ladder", "through_c", "handed", "come_a
 # Where a thread of Python's begins, behind the frames of the library, and where one that C has made.
 THREADS = {"work_0", "work_1", "work_2", "work_3", "down", "until_told"}
 FOREIGN = {"from_c"}
-FREQUENCY, SECONDS, FEW = 499, 2, 200
+FREQUENCY, SECONDS, FEW = 499, 2, 100
 WHOLE = 0.999
 check = L.Checks()
 
@@ -52,6 +52,8 @@ class Possible:
         """What can't be in these frames, or None."""
         allowed, library, no_line = {"<module>"} | FOREIGN, True, None
         for i, text in enumerate(python):
+            if text == P.UNKNOWN:
+                return f"{text} in {python[max(0, i - 2):i + 1]}"
             m = re.fullmatch(r"(.*?) \((.*?)(?::(\d+))?\)", text)
             function, file, line = m[1], m[2], int(m[3] or 0)
             if no_line:
@@ -77,34 +79,39 @@ def is_marked(frames):
 
 
 def judge(what, part, stacks, possible):
-    total = whole = marked = 0
-    wrong = collections.Counter()
+    total = whole = marked = bare = 0
+    wrong, marks = collections.Counter(), collections.Counter()
     for s in stacks:
         n = s.weight // (1000000000 // FREQUENCY)
         natives, python = P.split(s.frames)
         total += n
         text = None
         if not python:
-            # A thread that begins or ends has none yet, or none any more.
-            text = None if part == "come_and_go" and s.frames[0].startswith("[thread ") else "none"
+            # A thread that begins or ends has none yet, or none any more; its natives are shown whole.
+            loops = [i for i, f in enumerate(s.frames) if f.startswith("_PyEval_EvalFrameDefault")]
+            begun = len(loops) > 1 or any(f.startswith("_Py") for i in loops for f in s.frames[i + 1:])
+            text = None if part == "come_and_go" and not begun else "none"
+            bare += 0 if text else n
         elif python[0].split(" ")[0] != "<module>" and part not in ("handed", "come_and_go"):
             text = f"it begins with {python[0]}"
         text = text or possible.wrong(python)
         left = [f for f in natives[0] if P.INTERNAL.fullmatch(f)]
-        if not text and left:
+        if not text and left and python:
             text = f"the interpreter's own {left}"
         if not text:
             whole += n
         elif is_marked(s.frames):
             marked += n
+            marks[f"{text}\n  in {P.path(s.frames)}"] += n
         else:
-            wrong[f"{text}\n  in {';'.join(s.frames[:40])}"] += n
-    for text, n in wrong.most_common(3):
-        print(f"{what}: {n} samples: {text}")
+            wrong[f"{text}\n  in {P.path(s.frames)}"] += n
+    for kind, texts in ("wrong", wrong), ("marked", marks):
+        for text, n in texts.most_common(3):
+            print(f"{what}: {n} {kind}: {text}")
     check(total >= FEW, f"{what}: only {total} samples")
     check(not wrong, f"{what}: {sum(wrong.values())} of {total} samples are wrong")
-    check(whole >= WHOLE * total, f"{what}: {whole} of {total} are whole, {marked} marked")
-    print(f"{what}: {total} samples, {whole} whole, {marked} marked", flush=True)
+    print(f"{what}: {total} samples, {whole} whole, {marked} marked, {bare} without Python", flush=True)
+    return total, whole
 
 
 def one(path, version, part):
@@ -119,9 +126,10 @@ def one(path, version, part):
         status = a.process.wait(timeout=60)
         L.skip_without_bpf(status, a.said())
         check(status == 0, f"{what}: status {status}: {a.said()}")
-        judge(what, part, L.read(out), possible)
+        counts = judge(what, part, L.read(out), possible)
         p.stdin.close()
         check(p.wait(timeout=60) == 0, f"{what}: the program's status {p.returncode}")
+        return counts
     finally:
         p.kill()
         p.wait()
@@ -129,6 +137,8 @@ def one(path, version, part):
 
 P.skip_without_product()
 for interpreter, its_version in pythons.need():
-    for one_part in sys.argv[1:] or PARTS:
-        one(interpreter, its_version, one_part)
+    counted = [one(interpreter, its_version, one_part) for one_part in sys.argv[1:] or PARTS]
+    samples, complete = map(sum, zip(*counted))
+    check(complete >= WHOLE * samples,
+          f"{pythons.name(interpreter, its_version)}: {complete} of {samples} are whole")
 sys.exit(check.status())
