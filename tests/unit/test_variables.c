@@ -62,6 +62,12 @@ START_TEST(the_callers_hold_but_what_was_set_since)
 }
 END_TEST
 
+/* The tests themselves may run under sudo: here nobody is above us. */
+pid_t getppid(void)
+{
+	return 0;
+}
+
 START_TEST(without_sudo_they_are_our_own)
 {
 	char *mine[] = {
@@ -81,8 +87,7 @@ START_TEST(without_sudo_they_are_our_own)
 	caller = (struct caller){ .other = true, .uid = 4242, .gid = 4242,
 				  .home = (char *)(uintptr_t)"/home/me", .name = (char *)(uintptr_t)"me" };
 	ck_assert_int_eq(variables__new(&caller, &v), 0);
-	if (variables__get(&v, "B"))	/* else the tests themselves run under sudo */
-		check(&v, callers);
+	check(&v, callers);
 	variables__free(&v);
 	environ = none;
 	ck_assert_int_eq(variables__new(&(struct caller){ 0 }, &v), 0);
