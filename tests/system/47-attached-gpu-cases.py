@@ -76,6 +76,12 @@ def launches_under_filter(pid):
         return "Seccomp:\t2\n" in f.read()
 
 
+def made(p, and_do="?"):
+    p.stdin.write(and_do)
+    p.stdin.flush()
+    return int(p.stdout.readline().split()[1])
+
+
 def confined_later():
     """The filter comes while the program is recorded: whoever leaves then must not trip it."""
     for kind in ("simcuda", "simcuda-relro"):
@@ -84,9 +90,9 @@ def confined_later():
             p.stdout.readline()
             a, path = attach(p, "confined.folded")
             wait_for(lambda pid=p.pid, k=kind: is_entered(pid, k, "attached"), "entered")
-            p.stdin.write("f")
-            p.stdin.flush()
-            p.stdout.readline()
+            first = made(p)
+            wait_for(lambda p=p, n=first + 200: made(p) > n, "launches")
+            made(p, "f")
             # Silence is noticed after two seconds; the filter must be known by then.
             if how == "killed":
                 wait_for_looks(a)
@@ -103,12 +109,10 @@ def confined_later():
 
 def wait_for_looks(a):
     """Until the collector has lived for another two seconds of its own ticks, which look once a second."""
-    a.process.send_signal(signal.SIGUSR1)
-    for _ in range(2):
-        wait_for(lambda: os.path.exists(os.path.join(TMP, "confined.folded")), "what there is")
-        os.remove(os.path.join(TMP, "confined.folded"))
-        launches.time.sleep(1.2)
+    for answers in (1, 2, 3):
         a.process.send_signal(signal.SIGUSR1)
+        wait_for(lambda n=answers: a.said().count("; recording goes on") >= n, "an answer")
+        launches.time.sleep(1.2)
 
 
 for case in (replay, filtered, confined_later):
