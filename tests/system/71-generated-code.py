@@ -107,12 +107,16 @@ def namespaces():
                    PROGRAM, everywhere]
         expect(record(f"maps written {touch}", *sandbox), {wanted: 1})
     # A user who is root in there only, and whose files are that user's out here.
-    sandbox = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount", "--mount-proc", "sh",
-               "-c", 'exec 9<"$0"; mount -t tmpfs none /tmp && /proc/self/fd/9 perf', PROGRAM]
-    rec = record("user namespace", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
-                 *sandbox) if shutil.which("setpriv") else None
-    if rec and not re.search("unshare failed", rec.err):
-        expect(rec, {"jit_one": 1, "jit_two": 1})
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "unshare", "--user", "--map-root-user",
+            "--pid", "--fork", "--mount", "--mount-proc"]
+    refused = "no setpriv" if not shutil.which("setpriv") else \
+        subprocess.run([*user, "true"], capture_output=True, text=True).stderr.strip()
+    if refused:
+        print(f"user namespace: skipped: {refused}")
+        return
+    expect(record("user namespace", *user, "sh", "-c",
+                  'exec 9<"$0"; mount -t tmpfs none /tmp && /proc/self/fd/9 perf', PROGRAM),
+           {"jit_one": 1, "jit_two": 1})
 
 
 SCRIPT = """
