@@ -187,7 +187,7 @@ def second():
     g.process.kill()
     g.process.wait()
     run = Collector("-p", str(one.pid), "-d", "0.5").wait()
-    check(run.status == 0 and run.by_pid.get(one.pid), f"second: after a kill: {run.said}")
+    check(run.status == 0 and run.by_pid.get(one.pid), f"second: after a kill of {g.process.pid}: {run.said}")
     for t in one, two:
         t.end()
 
