@@ -271,10 +271,10 @@ uint64_t channel__stalled(const struct channel *ch)
 	return head - ch->tail;
 }
 
-/* False: it doesn't live. */
+/* False: it doesn't live, or was killed: then the kernel may take seconds to let go of its BPF programs. */
 static bool look_up(pid_t pid, struct proc_stat *life)
 {
-	return !proc__stat(pid, 0, life) && life->state != 'Z' && life->state != 'X';
+	return !proc__stat(pid, 0, life) && !life->ending && life->state != 'Z' && life->state != 'X';
 }
 
 static uint64_t own_mark(void)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define EXITING 0x00000004u		/* PF_EXITING */
 #define KERNEL_THREAD 0x00200000u	/* PF_KTHREAD */
 #define STAT_BYTES 1024			/* what is of use are the first 22 fields of some 50 */
 #define STATUS_LINE 256
@@ -28,6 +29,7 @@ int proc__parse_stat(const char *data, struct proc_stat *stat)
 		return -EBADMSG;
 	snprintf(stat->name, sizeof(stat->name), "%.*s", (int)(end - name - 1), name + 1);
 	stat->parent = parent;
+	stat->ending = flags & EXITING;
 	stat->kernel = flags & KERNEL_THREAD;
 	return 0;
 }

@@ -13,6 +13,7 @@
 struct proc_stat {
 	char name[PROC_NAME];	/* may hold anything but a NUL; cut where it is longer */
 	char state;		/* R, S, D, T, Z, … */
+	bool ending;		/* runs no code of its own any more, be it a zombie or on its way there */
 	bool kernel;		/* a thread of the kernel's: it has no program */
 	pid_t parent;		/* 0: none, or none that is visible from here */
 	uint64_t started;	/* clock ticks after boot: tells two of one number apart */

@@ -164,6 +164,12 @@ def in_the_middle():
           f"in the middle: {run.status} {run.by_pid} {run.said}")
 
 
+def is_ending(pid):
+    """It runs no code of its own any more: PF_EXITING in its flags, as a zombie has it, too."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+        return int(f.read().rsplit(")", 1)[1].split()[6]) & 4
+
+
 def second():
     """A process belongs to one collector; others are refused and change nothing."""
     one, two = Steady(), Steady()
@@ -182,11 +188,12 @@ def second():
     run = g.stop()
     check(run.status == 0 and run.by_pid.get(one.pid, 0) > 200 and not run.complaints(),
           f"second: the first one's result: {run.by_pid} {run.said}")
-    # Its place is free again, also when it was killed.
+    # Its place is free again, also when it was killed, though the kernel may need seconds to end it.
     g = Collector("-p", str(one.pid)).wait_recording()
     g.process.kill()
-    g.process.wait()
+    L.wait_for(lambda: is_ending(g.process.pid), "it ends")
     run = Collector("-p", str(one.pid), "-d", "0.5").wait()
+    g.process.wait()
     check(run.status == 0 and run.by_pid.get(one.pid), f"second: after a kill of {g.process.pid}: {run.said}")
     for t in one, two:
         t.end()

@@ -36,8 +36,19 @@ START_TEST(names_may_hold_anything)
 		ck_assert_int_eq(stat.state, 'S');
 		ck_assert_int_eq(stat.parent, 1);
 		ck_assert_uint_eq(stat.started, 98765);
-		ck_assert(!stat.kernel);
+		ck_assert(!stat.kernel && !stat.ending);
 	}
+}
+END_TEST
+
+START_TEST(flags)
+{
+	struct proc_stat stat;
+
+	ck_assert_int_eq(proc__parse_stat("7 (a) D 1 7 7 0 -1 4194308 1 0 0 0 3 1 0 0 20 0 1 0 9", &stat), 0);
+	ck_assert(stat.ending && !stat.kernel);
+	ck_assert_int_eq(proc__parse_stat("7 (a) S 2 0 0 0 -1 2129984 0 0 0 0 3 1 0 0 20 0 1 0 9", &stat), 0);
+	ck_assert(stat.kernel && !stat.ending);
 }
 END_TEST
 
@@ -164,6 +175,7 @@ START_TEST(a_child)
 			pause();
 	ck_assert_int_eq(proc__stat(pid, 0, &first), 0);
 	ck_assert_int_eq(first.parent, getpid());
+	ck_assert(!first.ending);
 	kill(pid, SIGSTOP);
 	ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WSTOPPED), 0);
 	ck_assert_int_eq(proc__stat(pid, 0, &stat), 0);
@@ -173,6 +185,7 @@ START_TEST(a_child)
 	ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
 	ck_assert_int_eq(proc__stat(pid, 0, &stat), 0);
 	ck_assert_int_eq(stat.state, 'Z');
+	ck_assert(stat.ending);
 	waitpid(pid, NULL, 0);
 	ck_assert_int_eq(proc__stat(pid, 0, &stat), -ENOENT);
 	ck_assert_int_eq(proc__number(pid, "Tgid", &n), -ENOENT);
@@ -202,6 +215,6 @@ START_TEST(threads_of_the_kernel)
 }
 END_TEST
 
-UNIT_MAIN("proc", names_may_hold_anything, long_names_are_cut, what_is_cut_is_refused,
+UNIT_MAIN("proc", names_may_hold_anything, flags, long_names_are_cut, what_is_cut_is_refused,
 	  numbers_of_a_status_line, this_process, a_thread_of_it, a_child, numbers_of_this_process,
 	  threads_of_the_kernel)
