@@ -196,6 +196,7 @@ enum { CODE_OBJECT, CODE_NAME, CODE_FILE, CODE_TABLE, NR_CODE_PIECES };
 #define CODE_OBJECT_BYTES 256u	/* PYTHON_CODE_BYTES */
 #define CODE_SMALL 1024u	/* of the other three, each */
 #define CODE_LARGE 16384u
+#define CODE_HUGE 131072u
 
 struct rec_code {
 	struct rec_head head;
@@ -203,7 +204,7 @@ struct rec_code {
 	__u32 check;		/* which code it was: python_frames.h */
 	__u64 address[NR_CODE_PIECES];
 	__u32 len[NR_CODE_PIECES];	/* bytes of each that are there */
-	__u32 size;		/* CODE_SMALL or CODE_LARGE: room of each of the three that follow */
+	__u32 size;		/* CODE_SMALL, _LARGE or _HUGE: room of each of the three that follow */
 	__u32 reserved;
 	__u8 object[CODE_OBJECT_BYTES];
 };
@@ -275,6 +276,7 @@ struct proc {
 	__u32 python;		/* index into pythons; 0: none, or not known */
 	__u32 reserved;
 	__u64 python_code;	/* address of PyCode_Type; 0: not known, not checked */
+	__u64 python_runtime;	/* address of _PyRuntime */
 };
 
 /* Map slots. BPF writes map_seq and counts unknown_budget down; the collector writes the rest. */

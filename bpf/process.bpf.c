@@ -50,6 +50,7 @@ int BPF_PROG(gpucollect_fork, struct task_struct *parent, struct task_struct *ch
 	if (proc) {	/* the parent's, until it executes another program */
 		fresh.python = proc->python;
 		fresh.python_code = proc->python_code;
+		fresh.python_runtime = proc->python_runtime;
 	}
 	if (bpf_map_update_elem(&procs, &new_tgid, &fresh, BPF_ANY)) {
 		count(LOST_PROCS_FULL);

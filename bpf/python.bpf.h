@@ -14,6 +14,7 @@
 #define FRAME_WORDS 6		/* that a frame adds at most: itself, two starts of runs, what ends a list */
 #define NEXT_RUN_SHIFT 48	/* in FRAME_RUN_AT, above the marker: index of the next run's first word */
 #define NEXT_RUN_BITS 12
+#define SEARCH_STEPS 1024	/* thread states of all interpreters */
 #define STATE_BYTES 1024	/* PyThreadState, in which the outermost CFrame lies, is not much larger */
 #define CALL_BYTES 1024		/* locals of one C call of the interpreter are no further apart */
 
@@ -59,26 +60,36 @@ static ALWAYS_INLINE void run__end(struct scratch *s, __u64 marker)
 }
 
 /* The next run to be placed. */
-static ALWAYS_INLINE void run__look_for(struct scratch *s, __u32 run)
+static ALWAYS_INLINE void run__look_for(struct scratch *s, struct python_list *list, __u32 run)
 {
-	__u64 word = run < s->python.end ? word__get(s, run) : 0;
+	__u64 word = run < list->end ? word__get(s, run) : 0;
 
-	s->python.run = run;
-	s->python.marker = FRAME_KIND(word) == FRAME_RUN_AT ? FRAME_MARKER(word) : 0;
+	list->run = run;
+	list->marker = FRAME_KIND(word) == FRAME_RUN_AT ? FRAME_MARKER(word) : 0;
+}
+
+static ALWAYS_INLINE void run__place_of(struct scratch *s, struct python_list *list, __u64 low, __u64 high)
+{
+	__u64 word, before;
+
+	if (!list->marker || list->marker < low || list->marker >= high)
+		return;
+	word = FRAME_MAKE_ADDRESS(FRAME_RUN, s->nr - 1 - s->python.end);
+	s->hash = hash__add(s->hash, word ^ list->run);
+	before = word__get(s, list->run);
+	word__put(s, list->run, word);
+	run__look_for(s, list, before >> NEXT_RUN_SHIFT & ((1u << NEXT_RUN_BITS) - 1));
 }
 
 /* The native frame of the last word reaches from `low` to `high` on the stack. */
 static ALWAYS_INLINE void run__place(struct scratch *s, __u64 low, __u64 high)
 {
-	__u64 marker = s->python.marker, word;
+	__u32 i;
 
-	if (!marker || marker < low || marker >= high)
-		return;
-	word = FRAME_MAKE_ADDRESS(FRAME_RUN, s->nr - 1 - s->python.end);
-	s->hash = hash__add(s->hash, word);
-	marker = word__get(s, s->python.run);
-	word__put(s, s->python.run, word);
-	run__look_for(s, marker >> NEXT_RUN_SHIFT & ((1u << NEXT_RUN_BITS) - 1));
+#pragma unroll
+	for (i = 0; i < PYTHON_STATES; i++)
+		if (i < s->python.nr_lists)
+			run__place_of(s, &s->python.list[i], low, high);
 }
 
 /* --- frames ------------------------------------------------------------------------------- */
@@ -101,9 +112,9 @@ static ALWAYS_INLINE bool python__begin_again(struct scratch *s, const struct py
 
 	if (s->python.again || l->cframe == PYTHON_ABSENT || l->top != PYTHON_ABSENT)
 		return false;
-	words__start(s);
+	s->nr = s->python.start;
+	s->hash = s->python.start_hash;
 	s->python.again = 1;
-	s->python.marks = 0;
 	s->python.cframe = python__pointer(cframe + l->cframe_previous);
 	if (!s->python.cframe)
 		return false;
@@ -118,7 +129,7 @@ static ALWAYS_INLINE bool python__is_linked(struct scratch *s, const struct pyth
 {
 	__u64 previous;
 
-	if (s->python.again || s->python.run || l->cframe == PYTHON_ABSENT || l->top != PYTHON_ABSENT)
+	if (s->python.again || s->python.run != s->python.start || l->cframe == PYTHON_ABSENT || l->top != PYTHON_ABSENT)
 		return true;
 	if (l->style == PYTHON_SHIMS)	/* both are locals of one call */
 		return s->python.next - s->python.cframe + CALL_BYTES < 2 * CALL_BYTES;
@@ -229,6 +240,92 @@ static ALWAYS_INLINE void python__even_out(struct scratch *s, const struct pytho
 	}
 }
 
+/* The words of one state's frames, if it has any. */
+static __noinline long python__list(struct scratch *s, __u64 state)
+{
+	const struct python_layout *l = python__layout(s->python.layout);
+	struct python_list *list;
+	__u32 index = s->python.nr_lists;
+
+	if (!l || !state || index >= PYTHON_STATES)
+		return 0;
+	s->python.state = state;
+	s->python.again = 0;
+	s->python.start = s->nr;
+	s->python.start_hash = s->hash;
+	s->python.cframe = l->cframe == PYTHON_ABSENT ? 0 : python__pointer(state + l->cframe);
+	s->python.next = python__pointer(l->top != PYTHON_ABSENT ? state + l->top :
+					 s->python.cframe + l->cframe_top);
+	if (!s->python.next)
+		return 0;
+	if (l->style != PYTHON_FRAME_OBJECTS)
+		run__begin(s);
+	else if (!s->nr)
+		word__add(s, (__u64)FRAME_RUN_EACH << 60);
+	bpf_loop(PYTHON_STEPS, python__frame, &s, 0);
+	python__even_out(s, l);
+	list = &s->python.list[index & (PYTHON_STATES - 1)];
+	list->end = s->nr;
+	list->marker = 0;
+	if (l->style != PYTHON_FRAME_OBJECTS)
+		run__look_for(s, list, s->python.start);
+	s->python.nr_lists = index + 1;
+	return 0;
+}
+
+/* One step through all states of all interpreters: those of this thread are kept. */
+static long python__search(__u64 i, struct scratch **ctx)
+{
+	struct scratch *s = *ctx;
+	const struct python_layout *l = python__layout(s->python.layout);
+	__u64 state = s->python.next;
+	__u32 at;
+
+	if (!l)
+		return 1;
+	if (!state) {
+		s->python.interpreter = python__pointer(s->python.interpreter + l->interpreter_next);
+		if (!s->python.interpreter)
+			return 1;
+		s->python.next = python__pointer(s->python.interpreter + l->interpreter_threads);
+		return 0;
+	}
+	s->python.next = python__pointer(state + l->thread_next);
+	if (state == s->python.own || python__pointer(state + l->thread_id) != s->python.thread)
+		return 0;
+	at = s->python.run;
+	if (at >= PYTHON_STATES - 1)
+		return 1;
+	s->python.list[at & (PYTHON_STATES - 1)].state = state;
+	s->python.run = at + 1;
+	return 0;
+}
+
+/*
+ * Where there are several interpreters, the thread may run in more than the one that it is known to run in
+ * (up to 3.11 the first that it ever ran in, then the last): called by another, or calling it.
+ */
+static __noinline long python__others(struct scratch *s, __u64 runtime)
+{
+	const struct python_layout *l = python__layout(s->python.layout);
+	__u32 i;
+
+	if (!l || !runtime)
+		return 0;
+	s->python.interpreter = python__pointer(runtime + l->runtime_interpreters);
+	if (!s->python.interpreter || !python__pointer(s->python.interpreter + l->interpreter_next))
+		return 0;
+	s->python.next = python__pointer(s->python.interpreter + l->interpreter_threads);
+	s->python.run = 0;
+	bpf_loop(SEARCH_STEPS, python__search, &s, 0);
+	s->python.interpreter = s->python.run;
+#pragma unroll
+	for (i = 0; i < PYTHON_STATES - 1; i++)
+		if (i < s->python.interpreter)
+			python__list(s, s->python.list[i].state);
+	return 0;
+}
+
 /* The words of the current task's Python frames, if it has any. */
 static __noinline void python__walk(struct scratch *s, struct task_struct *task,
 				    const struct proc *proc)
@@ -240,28 +337,15 @@ static __noinline void python__walk(struct scratch *s, struct task_struct *task,
 	s->python.layout = proc->python;
 	s->python.image = (__u64)s->tgid << 32 | (__u32)task->self_exec_id;
 	s->python.type = proc->python_code;
-	s->python.again = 0;
 	s->python.marks = 0;
-	s->python.cframe = 0;
-	s->python.state = python__state(l, task->thread.fsbase);
-	if (!s->python.state)
+	s->python.thread = task->thread.fsbase;
+	s->python.own = python__state(l, s->python.thread);
+	if (!s->python.own)
 		return;
-	if (l->cframe != PYTHON_ABSENT)
-		s->python.cframe = python__pointer(s->python.state + l->cframe);
-	s->python.next = python__pointer(l->top != PYTHON_ABSENT ? s->python.state + l->top :
-					 s->python.cframe + l->cframe_top);
-	if (!s->python.next)
-		return;
-	if (l->style == PYTHON_FRAME_OBJECTS)
-		word__add(s, (__u64)FRAME_RUN_EACH << 60);
-	else
-		run__begin(s);
-	bpf_loop(PYTHON_STEPS, python__frame, &s, 0);
-	python__even_out(s, l);
+	python__others(s, proc->python_runtime);
+	python__list(s, s->python.own);
 	s->anon |= s->nr != 0;
 	s->python.end = s->nr;
-	if (l->style != PYTHON_FRAME_OBJECTS)
-		run__look_for(s, 0);
 }
 
 #endif

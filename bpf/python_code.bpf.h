@@ -12,17 +12,29 @@ static ALWAYS_INLINE struct python_layout *python__layout(__u32 index)
 	return index ? bpf_map_lookup_elem(&pythons, &index) : NULL;
 }
 
-#define OBJECT_HEAD 128		/* bytes before the contents of a str or bytes object, at most */
+#define OBJECT_HEAD 80		/* bytes before the contents of a str or bytes object, at most */
+#define OBJECT_HEAD_LEAST 32
 #define WIDEST 4		/* bytes of a character */
 
-/* The first bytes of an object; fewer where it lies at the end of what is mapped. */
-static ALWAYS_INLINE __u32 piece__read(void *to, const __u32 size, __u64 from)
+/* The first bytes of an object, `want` if there is room; 0: they are not all readable. */
+static ALWAYS_INLINE __u32 piece__read(void *to, const __u32 size, __u64 from, __u64 want)
 {
-	if (!bpf_probe_read_user(to, size, (void *)from))
-		return size;
-	if (!bpf_probe_read_user(to, size / 4, (void *)from))
-		return size / 4;
-	return bpf_probe_read_user(to, 64, (void *)from) ? 0 : 64;
+	__u32 n = want < size ? want : size;
+
+	barrier_var(n);
+	if (n > size)
+		return 0;
+	return bpf_probe_read_user(to, n, (void *)from) ? 0 : n;
+}
+
+/* How wide the characters are isn't asked: it may lie at the end of what is mapped. */
+static ALWAYS_INLINE __u32 text__read(void *to, const __u32 size, __u64 from, __u64 length)
+{
+	__u32 n = piece__read(to, size, from, OBJECT_HEAD + WIDEST * length);
+
+	if (!n)
+		n = piece__read(to, size, from, OBJECT_HEAD + length);
+	return n ? n : piece__read(to, size, from, OBJECT_HEAD_LEAST + length);
 }
 
 static ALWAYS_INLINE __u64 object__length(__u64 object, __u16 at)
@@ -32,15 +44,15 @@ static ALWAYS_INLINE __u64 object__length(__u64 object, __u16 at)
 	return bpf_probe_read_user(&length, sizeof(length), (void *)(object + at)) ? 0 : length;
 }
 
-static ALWAYS_INLINE bool code__is_small(const struct python_layout *l, const __u64 *address)
+static ALWAYS_INLINE bool code__fits(const __u64 *length, const __u32 size)
 {
-	return object__length(address[CODE_NAME], l->str_length) <= (CODE_SMALL - OBJECT_HEAD) / WIDEST &&
-	       object__length(address[CODE_FILE], l->str_length) <= (CODE_SMALL - OBJECT_HEAD) / WIDEST &&
-	       object__length(address[CODE_TABLE], l->bytes_size) <= CODE_SMALL - OBJECT_HEAD;
+	return length[CODE_NAME] <= (size - OBJECT_HEAD) / WIDEST &&
+	       length[CODE_FILE] <= (size - OBJECT_HEAD) / WIDEST &&
+	       length[CODE_TABLE] <= size - OBJECT_HEAD;
 }
 
 static ALWAYS_INLINE long code__fill(struct scratch *s, const struct python_layout *l, const __u64 *address,
-				     __u32 check, const __u32 size)
+				     const __u64 *length, __u32 check, const __u32 size)
 {
 	struct rec_code *rec = bpf_ringbuf_reserve(&ring, sizeof(*rec) + 3 * size, 0);
 	__u8 *to = (__u8 *)(rec + 1);
@@ -55,9 +67,10 @@ static ALWAYS_INLINE long code__fill(struct scratch *s, const struct python_layo
 	__builtin_memcpy(rec->address, address, sizeof(rec->address));
 	rec->len[CODE_OBJECT] = l->code_bytes;
 	__builtin_memcpy(rec->object, s->python.code, sizeof(rec->object));
-	rec->len[CODE_NAME] = piece__read(to, size, address[CODE_NAME]);
-	rec->len[CODE_FILE] = piece__read(to + size, size, address[CODE_FILE]);
-	rec->len[CODE_TABLE] = piece__read(to + 2 * size, size, address[CODE_TABLE]);
+	rec->len[CODE_NAME] = text__read(to, size, address[CODE_NAME], length[CODE_NAME]);
+	rec->len[CODE_FILE] = text__read(to + size, size, address[CODE_FILE], length[CODE_FILE]);
+	rec->len[CODE_TABLE] = piece__read(to + 2 * size, size, address[CODE_TABLE],
+					   OBJECT_HEAD_LEAST + 16 + length[CODE_TABLE]);
 	bpf_ringbuf_submit(rec, ring__lazy());
 	return 0;
 }
@@ -65,7 +78,7 @@ static ALWAYS_INLINE long code__fill(struct scratch *s, const struct python_layo
 static __noinline long code__send(struct scratch *s, __u64 code, __u32 check)
 {
 	struct python_layout *l = python__layout(s->python.layout);
-	__u64 address[NR_CODE_PIECES];
+	__u64 address[NR_CODE_PIECES], length[NR_CODE_PIECES] = {};
 	__u16 name;
 
 	if (!l)
@@ -75,8 +88,14 @@ static __noinline long code__send(struct scratch *s, __u64 code, __u32 check)
 	address[CODE_NAME] = python__u64(s->python.code, name, PYTHON_CODE_BYTES);
 	address[CODE_FILE] = python__u64(s->python.code, l->code_filename, PYTHON_CODE_BYTES);
 	address[CODE_TABLE] = python__u64(s->python.code, l->code_table, PYTHON_CODE_BYTES);
-	return code__is_small(l, address) ? code__fill(s, l, address, check, CODE_SMALL) :
-	       code__fill(s, l, address, check, CODE_LARGE);
+	length[CODE_NAME] = object__length(address[CODE_NAME], l->str_length);
+	length[CODE_FILE] = object__length(address[CODE_FILE], l->str_length);
+	length[CODE_TABLE] = object__length(address[CODE_TABLE], l->bytes_size);
+	if (code__fits(length, CODE_SMALL))
+		return code__fill(s, l, address, length, check, CODE_SMALL);
+	if (code__fits(length, CODE_LARGE))
+		return code__fill(s, l, address, length, check, CODE_LARGE);
+	return code__fill(s, l, address, length, check, CODE_HUGE);
 }
 
 /* Once for each function of each process, or again where another took its place in the table. */

@@ -65,10 +65,15 @@ struct python_layout {
 	__u16 code_qualname;	/* or PYTHON_ABSENT */
 	__u16 str_length;	/* PyASCIIObject: characters */
 	__u16 bytes_size;	/* PyBytesObject: ob_size */
-	__u16 reserved;
+	/* other interpreters of the process */
+	__u16 runtime_interpreters;	/* _PyRuntimeState: the newest */
+	__u16 interpreter_next;
+	__u16 interpreter_threads;	/* its first PyThreadState */
+	__u16 thread_next;
+	__u16 thread_interpreter;
 	__u64 type_code;	/* address of PyCode_Type, 0: not known; each struct proc has its own */
 };
-_Static_assert(sizeof(struct python_layout) == 72, "elements of a map that is mapped");
+_Static_assert(sizeof(struct python_layout) == 80, "elements of a map that is mapped");
 
 /* The second word of a Python frame (FRAME_PYTHON_AT): where in the code, and which code it was. */
 #define PYTHON_OFFSET_BITS 28

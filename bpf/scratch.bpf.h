@@ -11,19 +11,38 @@
 
 #define SCRATCH_LEVELS 4
 
-/* The list of Python frames of a thread, and the run whose native frame is looked for. */
+#define PYTHON_STATES 4		/* of one thread: one for each interpreter that runs in it */
+
+/* Runs of one state, in the order of the stack; their native frames are looked for. */
+struct python_list {
+	__u64 state;		/* PyThreadState */
+	__u64 marker;		/* in the native frame that the next run belongs to; 0: no run is left */
+	__u32 run;		/* index of the word that begins it */
+	__u32 end;		/* index behind the last of its words */
+};
+
+/* The Python frames of a thread. */
 struct python_walk {
 	__u32 layout;		/* index into pythons; 0: there is no Python */
 	__u32 end;		/* words of Python frames; the native ones follow */
+	__u32 nr_lists;
+	struct python_list list[PYTHON_STATES];
+	__u64 marks;		/* hash of all markers */
+	/* the list that is being read */
+	__u32 start;		/* index of its first word */
 	__u32 run;		/* index of the word that begins the run at hand */
 	__u32 again;		/* bool: the innermost call was not linked yet */
-	__u64 marker;		/* in the native frame that the run belongs to; 0: no run is left */
-	__u64 marks;		/* hash of all markers */
+	__u32 pad;
+	__u64 start_hash;
 	__u64 type;		/* of code objects, or 0 */
 	__u64 image;		/* which program in which process it is */
 	__u64 state;		/* PyThreadState */
 	__u64 next;		/* frame to be read */
 	__u64 cframe;		/* of the run at hand */
+	/* the search for other states of the thread */
+	__u64 thread;
+	__u64 own;
+	__u64 interpreter;
 	__u64 frame[PYTHON_FRAME_BYTES / 8];
 	__u64 code[PYTHON_CODE_BYTES / 8];
 };
@@ -123,7 +142,7 @@ static ALWAYS_INLINE void words__start(struct scratch *s)
 	s->anon = 0;
 	s->hash = settings.seed;
 	s->python.end = 0;
-	s->python.marker = 0;
+	s->python.nr_lists = 0;
 }
 
 #endif

@@ -104,12 +104,18 @@ static size_t next_run(const struct copies *c, size_t from)
 static void on_frame(void *ctx, size_t word, __u64 low, __u64 high)
 {
 	struct copies *c = ctx;
-	__u64 marker = c->run < c->native ? FRAME_MARKER(c->words[c->run]) : 0;
+	size_t run;
 
-	if (!marker || marker < low || marker >= high)
+	/* Each interpreter of a thread has runs in the order of the stack: all are looked at. */
+	for (run = next_run(c, c->run); run < c->native; run = next_run(c, run + 1)) {
+		__u64 marker = FRAME_MARKER(c->words[run]);
+
+		if (marker < low || marker >= high || !marker)
+			continue;
+		c->words[run] = FRAME_MAKE_ADDRESS(FRAME_RUN, c->had + word - c->native);
+		c->run = next_run(c, c->run);
 		return;
-	c->words[c->run] = FRAME_MAKE_ADDRESS(FRAME_RUN, c->had + word - c->native);
-	c->run = next_run(c, c->run + 1);
+	}
 }
 
 static struct unwind_file *file_of(void *ctx, uint32_t id)

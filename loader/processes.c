@@ -115,7 +115,7 @@ static struct process *processes__add(struct processes *ps, pid_t tgid, bool tar
 	p->tgid = tgid;
 	p->index = ps->nr;
 	p->slot = PROC_NO_SLOT;
-	p->python_parent = p->index;
+	p->parent = p->index;
 	p->target = target;
 	if (table__set(ps->by_tgid, (uint64_t)tgid, p->index)) {
 		free(p);
@@ -156,8 +156,9 @@ static void processes__announce(struct processes *ps, struct process *p)
 	struct proc proc = {
 		.slot = p->slot,
 		.flags = (p->target ? PROC_TARGET : 0) | (p->probed ? PROC_PROBED : 0),
-		.python = p->python,
-		.python_code = p->python_code,
+		.python = p->python.layout,
+		.python_code = p->python.code,
+		.python_runtime = p->python.runtime,
 	};
 	int err = slots__announce(ps->slots, p->tgid, &proc, p->listed);
 
@@ -260,10 +261,9 @@ void processes__probe(struct processes *ps, struct process *p)
 		processes__announce(ps, p);
 }
 
-void processes__set_python(struct processes *ps, struct process *p, uint32_t python, uint64_t code)
+void processes__set_python(struct processes *ps, struct process *p, const struct process_python *python)
 {
-	p->python = python;
-	p->python_code = code;
+	p->python = *python;
 	p->kept = true;
 	if (!p->exited)
 		processes__announce(ps, p);
@@ -298,8 +298,7 @@ void processes__forked(struct processes *ps, pid_t parent, pid_t child, const ch
 	if (!from)
 		return;
 	p->python = from->python;
-	p->python_code = from->python_code;
-	p->python_parent = from->index;
+	p->parent = from->index;
 	if (!from->nr_mappings)
 		return;
 	/* Should it be gone before its own can be read, these are right. */

@@ -18,13 +18,19 @@ struct change;
 struct processes;
 struct recent;
 
+/* How the BPF side reads Python frames (struct proc has the same). */
+struct process_python {
+	uint32_t layout;	/* index into its map; 0: there is no Python, or not yet */
+	uint64_t code;		/* address of PyCode_Type, or 0 */
+	uint64_t runtime;	/* of _PyRuntime */
+};
+
 struct process {
 	pid_t tgid;
 	uint32_t index;		/* its own for ever: exec and a reused pid make a new process */
 	uint32_t slot;
-	uint32_t python;	/* how the BPF side reads its Python frames; 0: not, or not yet */
-	uint32_t python_parent;	/* index of the process that it was forked from, or its own */
-	uint64_t python_code;	/* struct proc */
+	uint32_t parent;	/* index of the process that it was forked from, or its own */
+	struct process_python python;
 	uint32_t nr_mappings;
 	struct mapping *mappings;	/* sorted by start: as the BPF side has them */
 	struct change *changes;	/* of them since they were read; changed.h */
@@ -86,8 +92,8 @@ bool processes__stale(const struct processes *ps, const struct process *p);
 void processes__fruitless(struct processes *ps, struct process *p);
 /* Its launches are to be counted at the driver's entries though others have the library. */
 void processes__probe(struct processes *ps, struct process *p);
-/* Its Python frames are to be read as pythons[python] says; `code`: address of PyCode_Type, or 0. */
-void processes__set_python(struct processes *ps, struct process *p, uint32_t python, uint64_t code);
+/* How its Python frames are to be read. */
+void processes__set_python(struct processes *ps, struct process *p, const struct process_python *python);
 /* Processes that hit a limit. */
 uint64_t processes__limited(const struct processes *ps, enum processes_limit limit);
 

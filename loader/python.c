@@ -202,6 +202,20 @@ static uint32_t publish(struct python *py, const struct python_layout *layout, u
 	return i;
 }
 
+/* What is the same in all processes of a file. */
+static void complete(struct python_layout *l, const struct python_offsets *o)
+{
+	l->code_qualname = o->code_qualname ? (__u16)o->code_qualname : PYTHON_ABSENT;
+	l->str_length = (__u16)o->str_length;
+	l->bytes_size = (__u16)o->bytes_size;
+	l->runtime_interpreters = (__u16)o->runtime_interpreters;
+	l->interpreter_next = (__u16)o->interpreter_next;
+	l->interpreter_threads = (__u16)o->interpreter_threads;
+	l->thread_next = (__u16)o->thread_next;
+	l->thread_interpreter = (__u16)o->thread_interpreter;
+	l->type_code = 0;
+}
+
 /* 0, or -EAGAIN: not ready, or another error: it won't be. */
 static int learn(struct python *py, struct process *p, const struct mapping *m)
 {
@@ -209,14 +223,15 @@ static int learn(struct python *py, struct process *p, const struct mapping *m)
 	struct python_layout layout = { 0 };
 	pid_t pid = p->tgid;
 	const struct python_memory memory = { python__read_memory, &pid };
-	uint64_t bias, type;
+	struct process_python is;
+	uint64_t bias, runtime;
 	char *why = NULL;
-	uint32_t index;
 	int err;
 
 	if (!in || !bias_of(py, m, &bias))
 		return -ENOENT;
-	err = python_threads__learn(in->runtime, bias + in->runtime->runtime, &memory, &layout, &why);
+	runtime = bias + in->runtime->runtime;
+	err = python_threads__learn(in->runtime, runtime, &memory, &layout, &why);
 	log_debug("process %d: CPython 3.%u: %s%s%s", (int)p->tgid, in->runtime->minor,
 		  err ? strerror(-err) : "known", why ? ": " : "", why ? why : "");
 	if (err == -ENOTSUP)
@@ -225,16 +240,13 @@ static int learn(struct python *py, struct process *p, const struct mapping *m)
 		free(why);
 	if (err)
 		return err;
-	type = layout.type_code;
-	layout.code_qualname = in->runtime->offsets.code_qualname ?
-			       (__u16)in->runtime->offsets.code_qualname : PYTHON_ABSENT;
-	layout.str_length = (__u16)in->runtime->offsets.str_length;
-	layout.bytes_size = (__u16)in->runtime->offsets.bytes_size;
-	layout.type_code = 0;	/* the rest is the same in all processes of that file */
-	index = publish(py, &layout, m->file);
-	if (index)
-		processes__set_python(py->processes, p, index, type);
-	return index ? 0 : -ENOSPC;
+	is.code = layout.type_code;
+	is.runtime = runtime;
+	complete(&layout, &in->runtime->offsets);
+	is.layout = publish(py, &layout, m->file);
+	if (is.layout)
+		processes__set_python(py->processes, p, &is);
+	return is.layout ? 0 : -ENOSPC;
 }
 
 /* 0: nothing more is to be done. */
@@ -257,7 +269,7 @@ void python__mapped(struct python *py, struct process *p)
 {
 	size_t i;
 
-	if (p->exited || p->python)
+	if (p->exited || p->python.layout)
 		return;
 	for (i = 0; i < py->nr_waiting; i++)
 		if (py->waiting[i].process == p->index)
@@ -280,7 +292,7 @@ void python__tick(struct python *py)
 		struct waiting w = py->waiting[i];
 		struct process *p = processes__at(py->processes, w.process);
 
-		if (p->exited || p->python)
+		if (p->exited || p->python.layout)
 			continue;
 		if (now >= w.at) {
 			if (!look(py, p))

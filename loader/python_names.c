@@ -97,7 +97,7 @@ static int read_record(void *ctx, uint64_t addr, void *buf, size_t len)
 
 static bool is_sound(const struct rec_code *rec)
 {
-	return (rec->size == CODE_SMALL || rec->size == CODE_LARGE) &&
+	return (rec->size == CODE_SMALL || rec->size == CODE_LARGE || rec->size == CODE_HUGE) &&
 	       rec->head.size == sizeof(*rec) + 3ul * rec->size &&
 	       rec->len[CODE_OBJECT] <= CODE_OBJECT_BYTES && rec->len[CODE_NAME] <= rec->size &&
 	       rec->len[CODE_FILE] <= rec->size && rec->len[CODE_TABLE] <= rec->size;
@@ -110,7 +110,7 @@ static bool is_sound(const struct rec_code *rec)
 static void read_code(struct python_names *n, const struct process *p, const struct rec_code *rec,
 		      struct entry *e)
 {
-	const struct python_offsets *o = python__offsets(n->py, p->python);
+	const struct python_offsets *o = python__offsets(n->py, p->python.layout);
 	const struct python_memory recorded = { read_record, (void *)rec };
 	pid_t pid = p->tgid;
 	const struct python_memory memory = { python__read_memory, &pid };
@@ -119,7 +119,7 @@ static void read_code(struct python_names *n, const struct process *p, const str
 	if (!o || n->bytes >= MAX_BYTES)
 		return;
 	e->tries++;
-	e->python = p->python;
+	e->python = p->python.layout;
 	if (rec && is_sound(rec))
 		python_code__read(o, &recorded, e->address, e->check, &e->code);
 	if (e->code && e->code->file && e->code->table)
@@ -182,9 +182,9 @@ bool python_names__of(const struct python_names *n, const struct process *p, uin
 	/* A child has its parent's code, and may have ended before its own could be read. */
 	for (int i = 0; i < MAX_PARENTS; i++) {
 		e = find(n, p->index, FRAME_ADDRESS(code), PYTHON_CHECK(at));
-		if ((e && e->code) || p->python_parent == p->index)
+		if ((e && e->code) || p->parent == p->index)
 			break;
-		p = processes__at(n->processes, p->python_parent);
+		p = processes__at(n->processes, p->parent);
 	}
 	o = e ? python__offsets(n->py, e->python) : NULL;
 	if (!o || !e->code)

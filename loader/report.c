@@ -133,7 +133,7 @@ static int find_python_threads(struct report *r)
 	for (i = 0; i < tally__count(r->in->tally) && !err; i++) {
 		const struct tally_key *key = &tally__at(r->in->tally, i)->key;
 
-		if (processes__at(r->in->processes, key->process)->python &&
+		if (processes__at(r->in->processes, key->process)->python.layout &&
 		    path__has_python(r->path, key->user))
 			err = table__set(r->python_threads, thread_key(key->process, key->tid), 1);
 	}
@@ -146,7 +146,7 @@ static int add_thread(struct report *r, const struct process *p, uint32_t tid)
 	struct profile_frame frame = { .kind = PROFILE_THREAD, .id = tid };
 	uint64_t ignored;
 
-	if (!p->python || !tid || table__get(r->python_threads, thread_key(p->index, tid), &ignored))
+	if (!p->python.layout || !tid || table__get(r->python_threads, thread_key(p->index, tid), &ignored))
 		return 0;
 	frame.name = profile__thread_name(r->profile, (uint32_t)p->tgid, tid);
 	if (frame.name)

@@ -2,6 +2,7 @@
 #include "unwind/python_merge.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_RUNS GPUCOLLECT_MAX_PYTHON_WORDS
@@ -12,6 +13,7 @@
 struct run {
 	uint32_t first, end;
 	uint32_t place;			/* index among the native words, or NO_PLACE, ENDED */
+	uint32_t order;
 };
 
 struct merge {
@@ -46,7 +48,7 @@ size_t python_merge__chain(const __u64 *words, size_t nr)
 static void add_run(struct merge *m, size_t first, size_t end, uint32_t place)
 {
 	if (m->nr_runs < MAX_RUNS)
-		m->run[m->nr_runs++] = (struct run){ (uint32_t)first, (uint32_t)end, place };
+		m->run[m->nr_runs++] = (struct run){ (uint32_t)first, (uint32_t)end, place, 0 };
 }
 
 static uint32_t place_of(__u64 word)
@@ -118,6 +120,34 @@ static void find_calls(struct merge *m, bool (*is_call)(void *ctx, __u64 word), 
 	}
 }
 
+/* Runs of more than one interpreter, each in its own order: in the order of the stack. */
+static int compare_runs(const void *left, const void *right)
+{
+	const struct run *a = left, *b = right;
+
+	if (a->order != b->order)
+		return a->order < b->order ? -1 : 1;
+	return (a->first > b->first) - (a->first < b->first);
+}
+
+static void sort(struct merge *m)
+{
+	uint32_t order = NO_PLACE;
+	bool sorted = true;
+	size_t i;
+
+	/* What has no place stays before the next that has. */
+	for (i = m->nr_runs; i > 0; i--) {
+		struct run *r = &m->run[i - 1];
+
+		if (r->place != NO_PLACE)
+			sorted &= r->place <= order, order = r->place;
+		r->order = order;
+	}
+	if (!sorted)
+		qsort(m->run, m->nr_runs, sizeof(m->run[0]), compare_runs);
+}
+
 /* --- the result ----------------------------------------------------------------------------- */
 
 static void put(struct merge *m, __u64 word)
@@ -187,6 +217,7 @@ size_t python_merge(const __u64 *words, size_t nr, bool (*is_call)(void *ctx, __
 	} else {
 		find_runs(&m);
 		shift(&m);
+		sort(&m);
 	}
 	put_all(&m);
 	return m.nr_out;

@@ -54,27 +54,17 @@ def texts(chain):
     return tuple(P.shown(*f[:3]) for f in chain)
 
 
-def chains(account):
-    """What may be shown. Of two interpreters in one thread only one is found: up to 3.11 the one
-    that was there first, later the one that runs."""
-    yield account.below + account.chain
-    if account.below:
-        yield account.chain
-        yield account.below
-
-
 def wrong(stack, account, symbols):
     """What is wrong with the stack of a launch, or None."""
     _, python = P.split(stack.frames)
-    chain = next((c for c in chains(account) if not P.differ(python, texts(c), account.kept)),
-                 account.below + account.chain)
+    chain = account.below + account.chain
     if len(chain) > DEEP and "[truncated]" in stack.frames:
         # Too deep for what a launch may have; the Python frames are there all the same.
         return P.differ(python, texts(chain))
-    fault = P.differ(python, texts(chain), account.kept) or P.misplaced(stack.frames, chain, symbols)
+    fault = P.differ(python, texts(chain)) or P.misplaced(stack.frames, chain, symbols)
     if not fault and stack.frames[-1] != "cuLaunchKernel":
         fault = f"at the end stands {stack.frames[-1]}"
-    marks = [f for f in stack.frames if P.MARK.match(f) and (account.kept or f != P.UNKNOWN)]
+    marks = [f for f in stack.frames if P.MARK.match(f)]
     return fault or marks and f"marks: {marks}" or None
 
 
@@ -104,12 +94,7 @@ def by_stack(r, accounts, symbols, fault):
         native.setdefault(key, []).append(s)
     want, example = collections.Counter(), {}
     for a in accounts:
-        keys = [texts(c) for c in chains(a)]
-        # One that is cut, or partly unknown, counts as what it is.
-        key = keys[0]
-        if got[key] <= want[key]:
-            key = next((k for k in got if got[k] > want[k] and
-                        any(not P.differ(k, x, a.kept) for x in keys)), key)
+        key = texts(a.below + a.chain)
         want[key] += 1
         example[key] = a
     for key, n in want.items():

@@ -24,8 +24,8 @@ MARK = re.compile(r"^\[(truncated|no unwind info|unusable unwind info|stack unre
                   r"Python |more Python |unknown Python )")
 
 # One launch as its program has written it down: chains of Frame, outermost first; `below`: the chain of
-# the interpreter that runs this one; `kept`: the functions stay, so that they can't be unknown.
-Account = collections.namedtuple("Account", "kernel kept below chain")
+# the interpreter that runs this one.
+Account = collections.namedtuple("Account", "kernel below chain")
 Frame = collections.namedtuple("Frame", "function file line natives")
 
 
@@ -41,7 +41,7 @@ def accounts(path):
     with open(path, encoding="utf-8") as f:
         for line in f:
             a = json.loads(line)
-            yield Account(a["kernel"], a["kept"], *([Frame(*x) for x in a[k]] for k in ("below", "chain")))
+            yield Account(a["kernel"], *([Frame(*x) for x in a[k]] for k in ("below", "chain")))
 
 
 def as_utf8(text):
@@ -82,10 +82,10 @@ def path(frames, most=60):
     return ";".join(brief(f) for f in frames[:most])
 
 
-def differ(got, want, kept=True):
-    """Where the Python frames of a stack are not the wanted texts, or None. Not `kept`: some may be unknown."""
+def differ(got, want):
+    """Where the Python frames of a stack are not the wanted texts, or None."""
     for i, (g, w) in enumerate(zip(got, want)):
-        if not is_same(g, w) and (kept or g != UNKNOWN):
+        if not is_same(g, w):
             return f"frame {i} is {brief(g)} instead of {brief(w)} after {path(got[max(0, i - 1):i])}"
     if len(got) != len(want):
         return f"{len(got)} Python frames instead of {len(want)}: " \

@@ -77,8 +77,19 @@ END_TEST
 START_TEST(places_that_can_not_be)
 {
 	MERGES((RUN(9), PY(0), N(0), ROOT), (N(0), PY(0), ROOT));
-	MERGES((RUN(1), PY(0), RUN(0), PY(1), N(0), CALL(1), ROOT), (N(0), PY(0), CALL(1), PY(1), ROOT));
 	MERGES((PY(0), N(0), ROOT), (N(0), ROOT));
+}
+END_TEST
+
+/* The lists of two interpreters that call each other. */
+START_TEST(lists_of_two_interpreters)
+{
+	MERGES((RUN(0), PY(0), RUN(2), PY(2), RUN(1), PY(1), RUN(3), PY(3), CALL(0), CALL(1), CALL(2),
+		CALL(3), ROOT),
+	       (PY(0), CALL(0), PY(1), CALL(1), PY(2), CALL(2), PY(3), CALL(3), ROOT));
+	MERGES((RUN(2), PY(2), RUN(0), PY(0), NOT_MET, PY(9), RUN(3), PY(3), CALL(0), N(1), CALL(2),
+		CALL(3), ROOT),
+	       (PY(0), CALL(0), N(1), PY(2), CALL(2), PY(9), LOST, PY(3), CALL(3), ROOT));
 }
 END_TEST
 
@@ -141,5 +152,6 @@ START_TEST(any_words)
 }
 END_TEST
 
-UNIT_MAIN("python merge", without_python, runs_stand_before_their_calls, what_has_no_place_keeps_its_order,
-	  places_that_can_not_be, cut_lists, one_list_is_ahead, each_frame_is_a_run, any_words)
+UNIT_MAIN("python merge", without_python, runs_stand_before_their_calls,
+	  what_has_no_place_keeps_its_order, places_that_can_not_be, lists_of_two_interpreters, cut_lists,
+	  one_list_is_ahead, each_frame_is_a_run, any_words)

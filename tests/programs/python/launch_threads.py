@@ -70,7 +70,6 @@ sys.path.insert(0, {folder!r})
 import launching
 launching.PREFIX = {prefix!r}
 launching.below = {below!r}
-launching.keep = False
 from launching import *
 start()
 def inner():
@@ -123,7 +122,6 @@ def between_others():
 
 
 def at_exit():
-    launching.keep = False	# the process may be gone before a name has been read
     launch()
     deeper(3)
 

@@ -71,8 +71,6 @@ def account(f):
     while f is not None:
         code = f.f_code
         natives = _via[id(code)][1] if id(code) in _via else []
-        if keep:
-            _kept.append(code)
         chain.append([getattr(code, "co_qualname", code.co_name), code.co_filename, f.f_lineno,
                       list(natives)])
         f = f.f_back
@@ -81,9 +79,6 @@ def account(f):
 
 # What stands below a chain without being seen in it: the chain of another interpreter.
 below = []
-# Whether the code that launches is kept, so that its name can be read whenever that is.
-keep = True
-_kept = []
 
 
 def note(f):
@@ -93,7 +88,7 @@ def note(f):
     must(_driver.cuCtxSetCurrent(_context))
     must(_driver.cuModuleLoadData(ctypes.byref(module), b"STANDIN\n" + kernel.encode() + b"\n"))
     must(_driver.cuModuleGetFunction(ctypes.byref(function), module, kernel.encode()))
-    line = json.dumps({"kernel": kernel, "kept": keep, "below": below, "chain": account(f)}) + "\n"
+    line = json.dumps({"kernel": kernel, "below": below, "chain": account(f)}) + "\n"
     fd = os.open(os.environ["TRUTH"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         os.write(fd, line.encode())
