@@ -129,7 +129,8 @@ static ALWAYS_INLINE bool python__is_linked(struct scratch *s, const struct pyth
 {
 	__u64 previous;
 
-	if (s->python.again || s->python.run != s->python.start || l->cframe == PYTHON_ABSENT || l->top != PYTHON_ABSENT)
+	if (s->python.again || s->python.run != s->python.start || l->cframe == PYTHON_ABSENT ||
+	    l->top != PYTHON_ABSENT)
 		return true;
 	if (l->style == PYTHON_SHIMS)	/* both are locals of one call */
 		return s->python.next - s->python.cframe + CALL_BYTES < 2 * CALL_BYTES;
