@@ -88,9 +88,11 @@ def plain_rights():
 
 
 def traced():
-    gdb, strace = shutil.which("gdb"), shutil.which("strace")
-    for tool in filter(None, ([gdb, "-q", "-batch", "-ex", "shell sleep 5", "-p"] if gdb else None,
-                              [strace, "-qq", "-o", "/dev/null", "-p"] if strace else None)):
+    for tool in (["gdb", "-q", "-batch", "-ex", "shell sleep 5", "-p"],
+                 ["strace", "-qq", "-o", "/dev/null", "-p"]):
+        if not shutil.which(tool[0]):
+            print(f"no {tool[0]} here")
+            continue
         p = T.start(PLACES, "plain")
         other = subprocess.Popen([*tool, str(p.pid)], stdin=subprocess.DEVNULL,
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
