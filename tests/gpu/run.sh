@@ -3,7 +3,7 @@
 #
 # The product on a real GPU: run.sh DIR leaves its logs in DIR. Needs root, nvcc, a python3 with PyTorch
 # and a built gpucollect (GPUCOLLECT=PATH, default build/gpucollect). PRODUCT_PARTS picks parts (gap
-# chains capture torch attach again speed detach cpu probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
+# chains capture torch attach again speed detach cpu python probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
 # PRODUCT_LIMIT the seconds after which no further step begins. PRODUCT_CONSTANTS="BUSY IDLE", as they stand
 # in gpu_timing/calibration.c, puts the constants that the gap part measures into a copy of the program. Each step has its own
 # time limit; no step changes a setting of the GPU.
@@ -77,13 +77,13 @@ cupti=$(find "$site/nvidia" "$cuda/extras" -name 'libcupti.so.1*' 2>/dev/null | 
 export PRODUCT_CUPTI=$cupti
 headers=$(find "$site/nvidia" "$cuda" -name cupti.h -printf '%h\n' 2>/dev/null | head -1)
 for p in chains capture rate gap; do
-	step 90 "$nvcc" -std=c++17 -arch=sm_90 -O2 -g -I"$root" -o product_$p "$here/product_$p.cu" &
+	[ "$parts" = python ] || step 90 "$nvcc" -std=c++17 -arch=sm_90 -O2 -g -I"$root" -o product_$p "$here/product_$p.cu" &
 done
 step 30 gcc -std=gnu11 -O2 -Wall -fPIC -shared -I"$headers" -I"$cuda/include" -o product_cupti.so "$here/product_cupti.c" -ldl -lpthread
 # Reads PyTorch's files once, so that the first run of it is like the later ones.
 timeout 100 python3 -c 'import torch, triton; torch.zeros(1, device="cuda")' > /dev/null 2>&1 &
 wait
-cp "$here"/product_*.py .
+cp "$here"/product_*.py "$here"/python_*.py .
 for f in "${PRODUCT_PREBUILT:-/nonexistent}"/product_*; do
 	[ -f "$f" ] && [ ! -e "$(basename "$f")" ] && cp "$f" .
 done
@@ -207,12 +207,17 @@ if wants cpu; then
 	done
 fi
 
+if wants python; then
+	log=$out/9-python.txt
+	check 330 python3 product_python.py "$gpc"
+fi
+
 if wants probes; then
 	PROBE_ONLY='probe_dead (race|locked)' "$here/probe_run.sh" "$work/probes" > /dev/null 2>&1
 	cat "$work"/probes/*harvest* >> "$out/7-cpu.txt"
 fi
 log=$out/1-machine.txt
 say "end: $wrong wrong"
-tar -czf "$out/8-folded.tar.gz" folded ./*.out ./*.err ./*.said ./*.cupti ./*.plain 2> /dev/null
+tar -czf "$out/8-folded.tar.gz" folded ./*.out ./*.err ./*.said ./*.cupti ./*.plain ./*.json 2> /dev/null
 rm -rf "$work"
 [ $wrong = 0 ]
