@@ -51,7 +51,7 @@ static const char *const kind_text[NR_KINDS] = {
 };
 
 struct agree {
-	struct target *target;
+	struct sampled *target;
 	struct stacks *stacks;
 	struct reference *reference;
 	uint64_t mappings_read;	/* when the reference was refreshed */
@@ -94,7 +94,7 @@ static void show_word(struct agree *a, __u64 w)
 	switch (FRAME_KIND(w)) {
 	case FRAME_FILE:
 	case FRAME_FILE_GUESS:
-		printf("%s+0x%llx%s", target__path(a->target, FRAME_FILE_ID(w)),
+		printf("%s+0x%llx%s", sampled__path(a->target, FRAME_FILE_ID(w)),
 		       (unsigned long long)FRAME_OFFSET(w),
 		       FRAME_KIND(w) == FRAME_FILE_GUESS ? " (guess)" : "");
 		break;
@@ -153,11 +153,11 @@ static size_t walk_copy(struct agree *a, const struct rec_raw *raw, const struct
 		.holes = raw->holes,
 		.mappings = p->mappings,
 		.nr_mappings = p->nr_mappings,
-		.file = target__file,
+		.file = sampled__file,
 		.ctx = a->target,
 	};
 
-	return unwind_stack__walk(target__store(a->target), &in, a->words, GPUCOLLECT_MAX_FRAMES);
+	return unwind_stack__walk(sampled__store(a->target), &in, a->words, GPUCOLLECT_MAX_FRAMES);
 }
 
 static enum kind compare_user(const struct agree *a, const __u64 *bpf, uint32_t nr, size_t nr_user)
@@ -221,7 +221,7 @@ static enum kind compare_libdw(const struct agree *a, const struct process *p, c
 
 static enum kind compare(struct agree *a, const struct rec_raw *raw)
 {
-	const struct process *p = target__process(a->target);
+	const struct process *p = sampled__process(a->target);
 	const __u64 *words;
 	enum kind kind;
 	size_t nr_user;
@@ -311,21 +311,21 @@ int main(int argc, char **argv)
 	a.stacks = stacks__new();
 	if (!a.stacks)
 		return 1;
-	err = target__new(argv + optind, frequency, on_record, &a, &a.target);
+	err = sampled__new(argv + optind, frequency, on_record, &a, &a.target);
 	if (err == -EPERM || err == -EACCES || err == -EOPNOTSUPP || err == -EINVAL) {
 		printf("skipped: BPF programs or perf events are refused here: %s\n", strerror(-err));
 		return 77;
 	}
 	if (err)
 		return 1;
-	status = target__run(a.target);
+	status = sampled__run(a.target);
 	if (status < 0 || !WIFEXITED(status) || WEXITSTATUS(status)) {
 		printf("the command failed: %d\n", status);
 		err = 1;
 	}
 	err |= result(&a, least);
 	reference__free(a.reference);
-	target__free(a.target);
+	sampled__free(a.target);
 	stacks__free(a.stacks);
 	return err;
 }

@@ -13,29 +13,29 @@
 
 /* --- agree_target.c: everything up to the records ------------------------------------------- */
 
-struct target;
+struct sampled;
 struct unwind_store;
 struct unwind_file;
 struct process;
 
 /* fn for each record of the ring, with the size that it has there. */
-typedef void (*target_record)(void *ctx, const void *record, size_t size);
+typedef void (*sampled_record)(void *ctx, const void *record, size_t size);
 
 /*
  * Starts argv under samples. 0, or a negative errno with a message on stderr; -EPERM and
  * -EOPNOTSUPP: BPF programs or perf events are refused here.
  */
-int target__new(char **argv, unsigned int frequency, target_record fn, void *ctx,
-		struct target **out);
+int sampled__new(char **argv, unsigned int frequency, sampled_record fn, void *ctx,
+		 struct sampled **out);
 /* Reads records until the command ends; its status as of wait(2), or a negative errno. */
-int target__run(struct target *t);
-void target__free(struct target *t);
+int sampled__run(struct sampled *t);
+void sampled__free(struct sampled *t);
 
-struct unwind_store *target__store(struct target *t);
+struct unwind_store *sampled__store(struct sampled *t);
 /* The command's process as its mappings were read last; NULL before its exec. */
-struct process *target__process(struct target *t);
-struct unwind_file *target__file(void *target, uint32_t id);
-const char *target__path(struct target *t, uint32_t id);
+struct process *sampled__process(struct sampled *t);
+struct unwind_file *sampled__file(void *target, uint32_t id);
+const char *sampled__path(struct sampled *t, uint32_t id);
 
 /* --- agree_libdw.c -------------------------------------------------------------------------- */
 

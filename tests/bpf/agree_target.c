@@ -23,7 +23,7 @@
 
 enum { EVENT_RING, EVENT_MAPPED };
 
-struct target {
+struct sampled {
 	struct agree_bpf *skel;
 	struct ring_buffer *ring;
 	struct unwind_row *rows;
@@ -33,7 +33,7 @@ struct target {
 	struct files *files;
 	struct processes *processes;
 	struct sampling *sampling;
-	target_record fn;
+	sampled_record fn;
 	void *ctx;
 	pid_t pid;
 	int start_fd;		/* a byte written here lets the command begin */
@@ -44,7 +44,7 @@ struct target {
 
 static int publish_page(void *ctx, const struct page_key *key, const struct page_rows *rows)
 {
-	struct target *t = ctx;
+	struct sampled *t = ctx;
 
 	return bpf_map_update_elem(bpf_map__fd(t->skel->maps.pages), key, rows, BPF_ANY);
 }
@@ -57,7 +57,7 @@ static void flush_pages(void *ctx)
 	abort();
 }
 
-static void on_process(struct target *t, const struct rec_process *rec)
+static void on_process(struct sampled *t, const struct rec_process *rec)
 {
 	struct process *p;
 
@@ -70,7 +70,7 @@ static void on_process(struct target *t, const struct rec_process *rec)
 
 static int on_record(void *ctx, void *record, size_t size)
 {
-	struct target *t = ctx;
+	struct sampled *t = ctx;
 	const struct rec_head *head = record;
 
 	switch (head->type) {
@@ -87,7 +87,7 @@ static int on_record(void *ctx, void *record, size_t size)
 
 static void on_mapped(void *ctx, const struct sampling_event *event)
 {
-	struct target *t = ctx;
+	struct sampled *t = ctx;
 
 	if (event->tgid == t->pid)
 		t->mapped = true;
@@ -106,7 +106,7 @@ static void *map_array(const struct bpf_map *map, size_t bytes)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-static int load(struct target *t)
+static int load(struct sampled *t)
 {
 	int err;
 
@@ -135,7 +135,7 @@ static int load(struct target *t)
 	return t->ring ? 0 : -errno;
 }
 
-static int registries(struct target *t)
+static int registries(struct sampled *t)
 {
 	struct unwind_store_config config = {
 		.rules = t->rules,
@@ -154,7 +154,7 @@ static int registries(struct target *t)
 }
 
 /* The command waits for its byte, so that nothing of it is missed. */
-static int start(struct target *t, char **argv)
+static int start(struct sampled *t, char **argv)
 {
 	int fd[2];
 	char go;
@@ -175,7 +175,7 @@ static int start(struct target *t, char **argv)
 	return processes__get(t->processes, t->pid, true) ? 0 : -ENOMEM;
 }
 
-static int sample(struct target *t, unsigned int frequency)
+static int sample(struct sampled *t, unsigned int frequency)
 {
 	struct sampling_config config = {
 		.program_fd = bpf_program__fd(t->skel->progs.agree_sample),
@@ -197,10 +197,10 @@ static int sample(struct target *t, unsigned int frequency)
 	return err;
 }
 
-int target__new(char **argv, unsigned int frequency, target_record fn, void *ctx,
-		struct target **out)
+int sampled__new(char **argv, unsigned int frequency, sampled_record fn, void *ctx,
+		 struct sampled **out)
 {
-	struct target *t = calloc(1, sizeof(*t));
+	struct sampled *t = calloc(1, sizeof(*t));
 	int err;
 
 	if (!t)
@@ -217,14 +217,14 @@ int target__new(char **argv, unsigned int frequency, target_record fn, void *ctx
 		err = sample(t, frequency);
 	if (err) {
 		fprintf(stderr, "setting up: %s\n", strerror(-err));
-		target__free(t);
+		sampled__free(t);
 		return err;
 	}
 	*out = t;
 	return 0;
 }
 
-int target__run(struct target *t)
+int sampled__run(struct sampled *t)
 {
 	struct epoll_event events[16];
 	int status;
@@ -247,7 +247,7 @@ int target__run(struct target *t)
 	return status;
 }
 
-void target__free(struct target *t)
+void sampled__free(struct sampled *t)
 {
 	if (!t)
 		return;
@@ -264,24 +264,24 @@ void target__free(struct target *t)
 	free(t);
 }
 
-struct unwind_store *target__store(struct target *t)
+struct unwind_store *sampled__store(struct sampled *t)
 {
 	return t->store;
 }
 
-struct process *target__process(struct target *t)
+struct process *sampled__process(struct sampled *t)
 {
 	return t->executed ? processes__find(t->processes, t->pid) : NULL;
 }
 
-struct unwind_file *target__file(void *target, uint32_t id)
+struct unwind_file *sampled__file(void *target, uint32_t id)
 {
-	struct target *t = target;
+	struct sampled *t = target;
 
 	return files__unwind(t->files, id);
 }
 
-const char *target__path(struct target *t, uint32_t id)
+const char *sampled__path(struct sampled *t, uint32_t id)
 {
 	return files__path(t->files, id);
 }
