@@ -52,7 +52,7 @@ def environment(**more):
     cache = os.path.abspath("python-cache")
     return dict(os.environ, PRODUCT_PYTHON_RUN=str(os.getpid()), TORCHINDUCTOR_CACHE_DIR=cache + "/inductor",
                 TRITON_CACHE_DIR=cache + "/triton", TORCHINDUCTOR_COMPILE_THREADS="4", PYTHONUNBUFFERED="1",
-                PYTHONDONTWRITEBYTECODE="1", **more)
+                **more)
 
 
 class Child:
