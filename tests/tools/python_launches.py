@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Compares the launches of a Python program with its own account of them (tests/programs/python)."""
+import collections
+import os
+import subprocess
+
+import launches as L
+import python_frames as P
+
+DEEP = 250	# Python frames; up to 3.9 each has three native ones and more
+SHOWN = 8	# faults of a run that are shown in full
+
+
+class Faults:
+    """What is wrong with one run; most of it has one reason, so that a few are enough to see."""
+
+    def __init__(self, check, what):
+        self.check, self.what, self.list = check, what, []
+
+    def __call__(self, text):
+        self.list.append(text)
+
+    def report(self):
+        for text in self.list[:SHOWN]:
+            print(f"{self.what}: {text}", flush=True)
+        self.check(not self.list, f"{self.what}: {len(self.list)} faults")
+
+
+def has_symbols(path):
+    """Whether functions of the interpreter have names that it doesn't export."""
+    r = subprocess.run(["nm", path], capture_output=True, text=True)
+    library = [os.path.join(os.path.dirname(path), "../lib", n) for n in os.listdir(
+        os.path.join(os.path.dirname(path), "../lib")) if n.startswith("libpython3") and ".so.1" in n]
+    for file in library:
+        r.stdout += subprocess.run(["nm", file], capture_output=True, text=True).stdout
+    return " list_sort" in r.stdout
+
+
+def texts(chain):
+    return tuple(P.shown(*f[:3]) for f in chain)
+
+
+def wrong(stack, account, symbols):
+    """What is wrong with the stack of a launch, or None."""
+    _, python = P.split(stack.frames)
+    chain = account.below + account.chain
+    if len(chain) > DEEP and "[truncated]" in stack.frames:
+        # Too deep for what a launch may have; the Python frames are there all the same.
+        return P.differ(python, texts(chain))
+    fault = P.differ(python, texts(chain)) or P.misplaced(stack.frames, chain, symbols)
+    if not fault and stack.frames[-1] != "cuLaunchKernel":
+        fault = f"at the end stands {stack.frames[-1]}"
+    marks = [f for f in stack.frames if P.MARK.match(f)]
+    return fault or marks and f"marks: {marks}" or None
+
+
+def by_kernel(r, accounts, symbols, fault):
+    """Kernels have their names: one stack for each launch."""
+    stacks = collections.defaultdict(list)
+    for s in r.stacks:
+        stacks[s.kernel].append(s)
+    for a in accounts:
+        found = stacks.pop(a.kernel, [])
+        if sum(s.weight for s in found) != 1:
+            fault(f"{a.kernel} has {len(found)} stacks: {a.chain[-1]}")
+            continue
+        text = wrong(found[0], a, symbols)
+        if text:
+            fault(f"{a.kernel}: {text}\n  in {P.path(found[0].frames)}")
+    if stacks:
+        fault(f"stacks of nobody: {list(stacks)[:5]}")
+
+
+def by_stack(r, accounts, symbols, fault):
+    """Kernels have none: as many launches from each stack as there were."""
+    got, native = collections.Counter(), {}
+    for s in r.stacks:
+        key = tuple(P.split(s.frames)[1])
+        got[key] += s.weight
+        native.setdefault(key, []).append(s)
+    want, example = collections.Counter(), {}
+    for a in accounts:
+        key = texts(a.below + a.chain)
+        want[key] += 1
+        example[key] = a
+    for key, n in want.items():
+        if got[key] != n:
+            fault(f"{got[key]} launches instead of {n} from {P.path(key[-3:])}")
+        for s in native.get(key, []):
+            text = wrong(s, example[key], symbols)
+            if text:
+                fault(f"{text}\n  in {P.path(s.frames)}")
+    for key in set(got) - set(want):
+        fault(f"{got[key]} launches from {len(key)} frames that never were: … {P.path(key[-3:])}")
+
+
+def compare(check, what, r, path, mode, truth, least):
+    """All of a run: as many launches as accounts, at `least` so many, each from its stack."""
+    accounts = list(P.accounts(truth)) if os.path.exists(truth) else []
+    fault = Faults(check, what)
+    if r.launches() != len(accounts):
+        fault(f"{r.launches()} launches instead of {len(accounts)}")
+    if r.lost() or r.complaints():
+        fault(f"{r.lost()} lost, {r.complaints()}")
+    if len(accounts) < least:
+        fault(f"only {len(accounts)} accounts")
+    (by_stack if L.by_probes(mode) else by_kernel)(r, accounts, has_symbols(path), fault)
+    fault.report()
+    print(f"{what}: {len(accounts)} launches, {sum(len(a.below + a.chain) for a in accounts)} frames, "
+          f"{len(fault.list)} faults", flush=True)
