@@ -122,9 +122,9 @@ def shell(*lines):
 def children():
     """One that was there before, one that comes later, and a grandchild; all in one account."""
     until = f"{L.PROGRAMS}/gpu_until 1 500"
+    os.mkfifo(f"{L.TMP}/fifo")
     p, pid = shell(f"{until} <{L.TMP}/fifo >{L.TMP}/early & read go",
                    f"sh -c '{until} <{L.TMP}/fifo >{L.TMP}/late; true' & wait")
-    os.mkfifo(f"{L.TMP}/fifo")
     fifo = os.open(f"{L.TMP}/fifo", os.O_RDWR)
 
     def ready(name):
