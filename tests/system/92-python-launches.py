@@ -17,7 +17,8 @@ import python_frames as P  # noqa: E402
 import python_launches  # noqa: E402
 import pythons  # noqa: E402
 
-MODES = ("library", "probes", "attached", "attached-probes")
+# "native": with the library, and with the interpreter's own frames.
+MODES = ("library", "probes", "attached", "attached-probes", "native")
 PROGRAM = os.path.join(os.environ["TOP"], "tests/programs/python/launches.py")
 CALLS = os.path.join(os.path.abspath(L.PROGRAMS), "libpython_calls.so")
 check = L.Checks()
@@ -28,9 +29,11 @@ def one(path, version, mode):
     truth = os.path.join(L.TMP, "truth")
     if os.path.exists(truth):
         os.remove(truth)
-    r = L.run([path, PROGRAM], mode=mode, metric="launches", TRUTH=truth, CALLS=CALLS, TEST_TMP=L.TMP)
+    native = mode == "native"
+    mode = "library" if native else mode
+    r = L.run([path, PROGRAM], *(["--native-python"] if native else []), mode=mode, metric="launches", TRUTH=truth, CALLS=CALLS, TEST_TMP=L.TMP)
     check(r.status == 1 and r.out == "done\n", f"{what}: status {r.status}, it printed {r.out!r} {r.err}")
-    python_launches.compare(check, what, r, path, mode, truth, 450)
+    python_launches.compare(check, what, r, (path, version), mode, truth, 450, native)
 
 
 P.skip_without_product()

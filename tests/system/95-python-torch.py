@@ -37,7 +37,7 @@ def one(path, version, mode, program, rounds, least):
         print(r.out)
         sys.exit(L.SKIP)
     check(r.status == 0 and r.out == "done\n", f"{what}: status {r.status}, it printed {r.out!r} {r.err}")
-    python_launches.compare(check, what, r, path, mode, truth, least)
+    python_launches.compare(check, what, r, (path, version), mode, truth, least)
 
 
 P.skip_without_product()

@@ -18,6 +18,7 @@ INTERNAL = re.compile(r"_?PyEval_.*|_PyFunction_Vectorcall.*|_?PyObject_(Call|Ve
                       r"(lib)?python\d\.\d+\.so\S*\+0x[0-9a-f]+")
 CALLS = "calls_"	# the functions of tests/programs/python_calls.c
 UNKNOWN = "[unknown Python function]"
+LOOP = re.compile(r"_PyEval_EvalFrameDefault.*")	# it runs Python frames
 # Says that something is missing.
 MARK = re.compile(r"^\[(truncated|no unwind info|unusable unwind info|stack unreadable|stack loops|"
                   r"return address is not code|generated code without frame pointer|no stack|unknown\]$|"
@@ -111,9 +112,9 @@ def stand_in_order(natives, wanted):
     return all(any(re.fullmatch(w, n) for n in rest) for w in wanted)
 
 
-def misplaced(frames, chain, symbols):
-    """What is wrong with the native frames of a stack whose Python frames are right, or None.
-    `symbols`: the interpreter's own functions have names."""
+def has_strangers(frames, chain, symbols):
+    """What is wrong with the C functions of a stack whose Python frames are right, or None: they have
+    to stand where they were called. `symbols`: the interpreter's own functions have names."""
     natives, _ = split(frames)
     for f, before in zip(chain, natives):
         calls = [n for n in before if n.startswith(CALLS)]
@@ -124,10 +125,29 @@ def misplaced(frames, chain, symbols):
             return f"above {f.function}: {before} instead of {wanted}"
     if any(n.startswith(CALLS) for n in natives[-1]):
         return f"at the end: {natives[-1]}"
+    return None
+
+
+def is_unfolded(frames, chain):
+    """What of the interpreter's own has been left in, or None."""
+    natives, _ = split(frames)
     if natives[0] and not chain[0].natives:
         return f"before the first Python frame: {natives[0]}"
     for i, between in enumerate(natives):
         left = [n for n in between if INTERNAL.fullmatch(n)]
         if left:
             return f"of the interpreter, behind {i} Python frames: {left}"
+    return None
+
+
+def is_folded(frames, each):
+    """With --native-python: where the calls of the interpreter are not right, or None. Each of them
+    runs the Python frames behind it, so that one stands before the first of them and nowhere else;
+    `each`: before each (up to 3.10, later Python calls Python without one)."""
+    natives, python = split(frames)
+    for i, between in enumerate(natives):
+        loops = [j for j, n in enumerate(between) if LOOP.fullmatch(n)]
+        last = i == len(python)
+        if loops != ([len(between) - 1] if not last and (between or each) else []):
+            return f"calls of the interpreter at {loops} of {between[-9:]}, behind {i} Python frames"
     return None

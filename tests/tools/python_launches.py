@@ -40,21 +40,22 @@ def texts(chain):
     return tuple(P.shown(*f[:3]) for f in chain)
 
 
-def wrong(stack, account, symbols):
+def wrong(stack, account, how):
     """What is wrong with the stack of a launch, or None."""
     _, python = P.split(stack.frames)
     chain = account.below + account.chain
     if len(chain) > DEEP and "[truncated]" in stack.frames:
         # Too deep for what a launch may have; the Python frames are there all the same.
         return P.differ(python, texts(chain))
-    fault = P.differ(python, texts(chain)) or P.misplaced(stack.frames, chain, symbols)
+    fault = P.differ(python, texts(chain)) or P.has_strangers(stack.frames, chain, how.symbols) or \
+        (P.is_folded(stack.frames, how.each) if how.native else P.is_unfolded(stack.frames, chain))
     if not fault and stack.frames[-1] != "cuLaunchKernel":
         fault = f"at the end stands {stack.frames[-1]}"
     marks = [f for f in stack.frames if P.MARK.match(f)]
     return fault or marks and f"marks: {marks}" or None
 
 
-def by_kernel(r, accounts, symbols, fault):
+def by_kernel(r, accounts, how, fault):
     """Kernels have their names: one stack for each launch."""
     stacks = collections.defaultdict(list)
     for s in r.stacks:
@@ -64,14 +65,14 @@ def by_kernel(r, accounts, symbols, fault):
         if sum(s.weight for s in found) != 1:
             fault(f"{a.kernel} has {len(found)} stacks: {a.chain[-1]}")
             continue
-        text = wrong(found[0], a, symbols)
+        text = wrong(found[0], a, how)
         if text:
             fault(f"{a.kernel}: {text}\n  in {P.path(found[0].frames)}")
     if stacks:
         fault(f"stacks of nobody: {list(stacks)[:5]}")
 
 
-def by_stack(r, accounts, symbols, fault):
+def by_stack(r, accounts, how, fault):
     """Kernels have none: as many launches from each stack as there were."""
     got, native = collections.Counter(), {}
     for s in r.stacks:
@@ -87,24 +88,30 @@ def by_stack(r, accounts, symbols, fault):
         if got[key] != n:
             fault(f"{got[key]} launches instead of {n} from {P.path(key[-3:])}")
         for s in native.get(key, []):
-            text = wrong(s, example[key], symbols)
+            text = wrong(s, example[key], how)
             if text:
                 fault(f"{text}\n  in {P.path(s.frames)}")
     for key in set(got) - set(want):
         fault(f"{got[key]} launches from {len(key)} frames that never were: … {P.path(key[-3:])}")
 
 
-def compare(check, what, r, path, mode, truth, least):
-    """All of a run: as many launches as accounts, at `least` so many, each from its stack."""
+# Of a run: the interpreter's functions have names; it was made with --native-python; each Python
+# frame has a call of the interpreter for itself.
+How = collections.namedtuple("How", "symbols native each")
+
+
+def compare(check, what, r, interpreter, mode, truth, least, native=False):
+    """All of a run: as many launches as accounts, at `least` so many, each from its stack.
+    `interpreter`: its path and version."""
     accounts = list(P.accounts(truth)) if os.path.exists(truth) else []
-    fault = Faults(check, what)
+    fault, how = Faults(check, what), How(has_symbols(interpreter[0]), native, interpreter[1] < (3, 11))
     if r.launches() != len(accounts):
         fault(f"{r.launches()} launches instead of {len(accounts)}")
     if r.lost() or r.complaints():
         fault(f"{r.lost()} lost, {r.complaints()}")
     if len(accounts) < least:
         fault(f"only {len(accounts)} accounts")
-    (by_stack if L.by_probes(mode) else by_kernel)(r, accounts, has_symbols(path), fault)
+    (by_stack if L.by_probes(mode) else by_kernel)(r, accounts, how, fault)
     fault.report()
     print(f"{what}: {len(accounts)} launches, {sum(len(a.below + a.chain) for a in accounts)} frames, "
           f"{len(fault.list)} faults", flush=True)
