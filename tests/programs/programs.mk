@@ -58,7 +58,11 @@ $(B)/programs/libpython_torch.so: tests/programs/python_torch.c
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 $(CPU_CFLAGS) -fPIC -shared -fvisibility=hidden -MMD -MP -MF $@.d -o $@ $< -ldl
-programs: $(B)/programs/libpython_calls.so $(B)/programs/libpython_torch.so
+$(B)/programs/python_embed: tests/programs/python_embed.c
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 $(CPU_CFLAGS) -MMD -MP -MF $@.d -o $@ $< -lpthread -ldl
+programs: $(B)/programs/libpython_calls.so $(B)/programs/libpython_torch.so $(B)/programs/python_embed
 
 # Says what is known of a Python interpreter.
 $(B)/programs/python_probe: tests/programs/python_probe.c $(filter $(B)/obj/unwind/% $(B)/obj/loader/base/%,$(OBJ))

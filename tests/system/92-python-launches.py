@@ -17,21 +17,34 @@ import python_frames as P  # noqa: E402
 import python_launches  # noqa: E402
 import pythons  # noqa: E402
 
-# "native": with the library, and with the interpreter's own frames.
-MODES = ("library", "probes", "attached", "attached-probes", "native")
+# "native": with the interpreter's own frames; "embedded": in a program that loads a libpython late.
+L_MODES = ("library", "probes", "attached", "attached-probes")
+MODES = (*L_MODES, "native", "embedded")
 PROGRAM = os.path.join(os.environ["TOP"], "tests/programs/python/launches.py")
 CALLS = os.path.join(os.path.abspath(L.PROGRAMS), "libpython_calls.so")
 check = L.Checks()
 
 
+def embedding(path, version):
+    """A command line that runs this interpreter's library in another program, and its environment."""
+    prefix = os.path.dirname(os.path.dirname(path))
+    library = os.path.join(prefix, f"lib/libpython{version[0]}.{version[1]}.so.1.0")
+    if not os.path.exists(library):
+        return None, {}
+    return [os.path.join(L.PROGRAMS, "python_embed"), library], {"PYTHONHOME": prefix}
+
+
 def one(path, version, mode):
-    what = f"{pythons.name(path, version)} {mode}"
+    what, native = f"{pythons.name(path, version)} {mode}", mode == "native"
+    target, env = embedding(path, version) if mode == "embedded" else ([path], {})
+    if not target:
+        return
+    mode = mode if mode in L_MODES else "library"
     truth = os.path.join(L.TMP, "truth")
     if os.path.exists(truth):
         os.remove(truth)
-    native = mode == "native"
-    mode = "library" if native else mode
-    r = L.run([path, PROGRAM], *(["--native-python"] if native else []), mode=mode, metric="launches", TRUTH=truth, CALLS=CALLS, TEST_TMP=L.TMP)
+    r = L.run([*target, PROGRAM], *(["--native-python"] if native else []), mode=mode, metric="launches",
+              TRUTH=truth, CALLS=CALLS, TEST_TMP=L.TMP, **env)
     check(r.status == 1 and r.out == "done\n", f"{what}: status {r.status}, it printed {r.out!r} {r.err}")
     python_launches.compare(check, what, r, (path, version), mode, truth, 450, native)
 
