@@ -22,6 +22,7 @@ L_MODES = ("library", "probes", "attached", "attached-probes")
 MODES = (*L_MODES, "native", "embedded")
 PROGRAM = os.path.join(os.environ["TOP"], "tests/programs/python/launches.py")
 CALLS = os.path.join(os.path.abspath(L.PROGRAMS), "libpython_calls.so")
+DRIVER = python_launches.own_driver()
 check = L.Checks()
 
 
@@ -44,7 +45,7 @@ def one(path, version, mode):
     if os.path.exists(truth):
         os.remove(truth)
     r = L.run([*target, PROGRAM], *(["--native-python"] if native else []), mode=mode, metric="launches",
-              TRUTH=truth, CALLS=CALLS, TEST_TMP=L.TMP, **env)
+              kind=DRIVER, TRUTH=truth, CALLS=CALLS, TEST_TMP=L.TMP, **env)
     check(r.status == 1 and r.out == "done\n", f"{what}: status {r.status}, it printed {r.out!r} {r.err}")
     python_launches.compare(check, what, r, (path, version), mode, truth, 450, native)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# timeout: 400
+# timeout: 600
 """CPU samples of Python programs have stacks that can be, and whole ones.
 
 tests/programs/python/samples.py says in its comments which function may be called from which line, and

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# timeout: 600
+# timeout: 900
 """The inputs P-01 to P-09, L-01, L-02 and O-02 show the Python frames that tests/cases/README.md demands,
 under every interpreter that is here."""
 import collections

@@ -19,6 +19,7 @@ import pythons  # noqa: E402
 
 PROGRAMS = os.path.join(os.environ["TOP"], "tests/programs/python")
 TORCH = os.path.join(os.path.abspath(L.PROGRAMS), "libpython_torch.so")
+DRIVER = python_launches.own_driver()
 check = L.Checks()
 
 
@@ -32,7 +33,7 @@ def one(path, version, mode, program, rounds, least):
     if os.path.exists(truth):
         os.remove(truth)
     target = ["env", "LD_PRELOAD=" + TORCH, path, os.path.join(PROGRAMS, program), str(rounds)]
-    r = L.run(target, mode=mode, metric="launches", TRUTH=truth, TORCH=TORCH)
+    r = L.run(target, mode=mode, metric="launches", kind=DRIVER, TRUTH=truth, TORCH=TORCH)
     if r.status == L.SKIP:
         print(r.out)
         sys.exit(L.SKIP)

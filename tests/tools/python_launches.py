@@ -2,6 +2,7 @@
 """Compares the launches of a Python program with its own account of them (tests/programs/python)."""
 import collections
 import os
+import shutil
 import subprocess
 
 import launches as L
@@ -9,6 +10,14 @@ import python_frames as P
 
 DEEP = 250	# Python frames; up to 3.9 each has three native ones and more
 SHOWN = 8	# faults of a run that are shown in full
+
+
+def own_driver():
+    """The virtual driver in a file of our own: where probes sit in the common one, there may be others'."""
+    folder = os.path.join(L.TMP, "driver")
+    os.makedirs(folder, exist_ok=True)
+    shutil.copy(L.path_of("simcuda"), folder)
+    return folder
 
 
 class Faults:
