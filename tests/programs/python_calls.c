@@ -89,3 +89,25 @@ FRAME unsigned long calls_spin(long us)
 	} while (now.tv_sec * 1000000ll + now.tv_nsec / 1000 < end);
 	return rounds;
 }
+
+static volatile int beside_ends;
+
+FRAME void *calls_beside_run(void *arg)
+{
+	while (!beside_ends)
+		calls_spin(1000);
+	return arg;
+}
+
+/* A thread with a name that knows nothing of Python; at the second call it ends. */
+FRAME int calls_beside(int ends)
+{
+	static pthread_t thread;
+
+	beside_ends = ends;
+	if (ends)
+		return pthread_join(thread, NULL);
+	if (pthread_create(&thread, NULL, calls_beside_run, NULL))
+		return -1;
+	return pthread_setname_np(thread, "spin beside");
+}

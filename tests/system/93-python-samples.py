@@ -23,7 +23,7 @@ import pythons  # noqa: E402
 PROGRAM = os.path.join(os.environ["TOP"], "tests/programs/python/samples.py")
 CALLS = os.path.join(os.path.abspath(L.PROGRAMS), "libpython_calls.so")
 PARTS = ("short", "generators", "deep", "ladder", "through_c", "handed", "come_and_go", "asynchronous",
-         "edges", "dropped")
+         "edges", "dropped", "beside")
 # Where a thread of Python's begins, behind the frames of the library, and where one that C has made.
 THREADS = {"work_0", "work_1", "work_2", "work_3", "down", "until_told"}
 FOREIGN = {"from_c"}
@@ -91,6 +91,8 @@ def judge(what, part, stacks, possible):
             loops = [i for i, f in enumerate(s.frames) if f.startswith("_PyEval_EvalFrameDefault")]
             begun = len(loops) > 1 or any(f.startswith("_Py") for i in loops for f in s.frames[i + 1:])
             text = None if part == "come_and_go" and not begun else "none"
+            if part == "beside" and s.frames[0] == "[thread spin beside]" and "calls_beside_run" in s.frames:
+                text = None
             bare += 0 if text else n
         elif python[0].split(" ")[0] != "<module>" and part not in ("handed", "come_and_go"):
             text = f"it begins with {python[0]}"
@@ -108,6 +110,7 @@ def judge(what, part, stacks, possible):
     for kind, texts in ("wrong", wrong), ("marked", marks):
         for text, n in texts.most_common(3):
             print(f"{what}: {n} {kind}: {text}")
+    check(bare or part != "beside", f"{what}: nothing of the thread that is no Python's")
     check(total >= FEW, f"{what}: only {total} samples")
     check(not wrong, f"{what}: {sum(wrong.values())} of {total} samples are wrong")
     print(f"{what}: {total} samples, {whole} whole, {marked} marked, {bare} without Python", flush=True)

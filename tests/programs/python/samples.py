@@ -333,6 +333,14 @@ def dropped():
             Dropped()	# -> Dropped.__del__
 
 
+# --- beside threads that have nothing of Python
+
+def beside():
+    CALLS.calls_beside(0)
+    short()	# -> short
+    CALLS.calls_beside(1)
+
+
 # ---
 
 def lines_of(code, found):
@@ -379,6 +387,8 @@ def main():
         edges()	# -> edges
     elif sys.argv[1] == "dropped":
         dropped()	# -> dropped
+    elif sys.argv[1] == "beside":
+        beside()	# -> beside
     t.join()
 
 
