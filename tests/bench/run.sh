@@ -5,4 +5,5 @@
 set -eu
 cd "$(dirname "$0")/../.."
 python3 tests/bench/bench.py "$@"
-exec "${B:-build}/tests/unwind_cost" "${ROUNDS:-5}"
+"${B:-build}/tests/unwind_cost" "${ROUNDS:-5}"
+exec python3 tests/bench/python.py

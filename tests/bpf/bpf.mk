@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Test programs with BPF programs of their own, linked with the maps and parts of the product.
 
-TEST_BPF := agree unwind_cost
+TEST_BPF := agree unwind_cost python_cost
 $(B)/obj/tests/bpf/%.bpf.o: tests/bpf/%.bpf.c
 	$(call say,BPF,$@)
 	@mkdir -p $(@D)
@@ -22,10 +22,12 @@ AGREE_SRC := tests/bpf/agree.c tests/bpf/agree_target.c tests/bpf/agree_libdw.c
 $(B)/tests/agree: $(AGREE_SRC) tests/bpf/agree.h $(B)/tests/agree.skel.h $(BPF_TEST_OBJ)
 	$(call say,TEST,$@)
 	$(Q)$(CC) $(CFLAGS_ALL) -o $@ $(AGREE_SRC) $(filter %.o,$^) $(LIBS) $(EXTRA_LDFLAGS)
-$(B)/tests/unwind_cost: tests/bpf/unwind_cost.c $(B)/tests/unwind_cost.skel.h $(BPF_TEST_OBJ)
+COSTS := $(B)/tests/unwind_cost $(B)/tests/python_cost
+$(COSTS): $(B)/tests/%: tests/bpf/%.c tests/bpf/warm.c tests/bpf/warm.h $(B)/tests/%.skel.h $(BPF_TEST_OBJ)
 	$(call say,TEST,$@)
-	$(Q)$(CC) $(CFLAGS_ALL) -fno-omit-frame-pointer -fno-optimize-sibling-calls -o $@ $< \
-		$(filter %.o,$^) $(LIBS) $(EXTRA_LDFLAGS)
-programs: $(B)/tests/agree $(B)/tests/unwind_cost
+	$(Q)$(CC) $(CFLAGS_ALL) -fno-omit-frame-pointer -fno-optimize-sibling-calls -o $@ \
+		$(filter %.c %.o,$^) $(LIBS) $(EXTRA_LDFLAGS)
+$(B)/tests/python_cost: tests/bpf/python_cost.h
+programs: $(B)/tests/agree $(COSTS)
 
 .PHONY: programs

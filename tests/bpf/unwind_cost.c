@@ -11,15 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "loader/processes.h"
+#include "tests/bpf/warm.h"
 #include "tests/unwind_cost.skel.h"
-#include "unwind/rows.h"
 
 #define NOINLINE __attribute__((noinline, noclone))
 #define SHALLOW 10
@@ -31,12 +29,7 @@ enum { WALK, FRAME_POINTERS, NOTHING, NR_PROGRAMS };
 
 struct cost {
 	struct unwind_cost_bpf *skel;
-	struct processes_maps maps;
-	struct unwind_row *rows;
-	struct unwind_rule *rules;
-	struct files *files;
-	struct processes *processes;
-	struct unwind_store *store;
+	struct warm warm;
 	double ns[NR_PROGRAMS][2][MAX_ROUNDS];	/* of a hit, by program and depth */
 	unsigned int frames[NR_PROGRAMS][2];
 };
@@ -69,13 +62,6 @@ static int no_log(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
-static void *map_array(const struct bpf_map *map, size_t bytes)
-{
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-
-	return at == MAP_FAILED ? NULL : at;
-}
-
 static int load(struct cost *c)
 {
 	int err;
@@ -85,58 +71,7 @@ static int load(struct cost *c)
 	if (!c->skel)
 		return -errno;
 	err = unwind_cost_bpf__load(c->skel);
-	if (err)
-		return err;
-	c->rows = map_array(c->skel->maps.rows, sizeof(*c->rows) * GPUCOLLECT_MAX_ROWS);
-	c->rules = map_array(c->skel->maps.rules, sizeof(*c->rules) * GPUCOLLECT_MAX_RULES);
-	c->maps.procs_fd = bpf_map__fd(c->skel->maps.procs);
-	c->maps.slots = map_array(c->skel->maps.slots,
-				  sizeof(*c->maps.slots) * GPUCOLLECT_MAX_PROCS);
-	c->maps.mappings = map_array(c->skel->maps.mappings,
-				     sizeof(*c->maps.mappings) * GPUCOLLECT_MAX_MAPPINGS);
-	return c->rows && c->rules && c->maps.slots && c->maps.mappings ? 0 : -ENOMEM;
-}
-
-static int publish_page(void *ctx, const struct page_key *key, const struct page_rows *rows)
-{
-	struct cost *c = ctx;
-
-	return bpf_map_update_elem(bpf_map__fd(c->skel->maps.pages), key, rows, BPF_ANY);
-}
-
-/* Rows for all code of this process: what is measured is warm. */
-static int compile(struct cost *c)
-{
-	struct unwind_store_config config = {
-		.rules = c->rules,
-		.rows = c->rows,
-		.max_rules = GPUCOLLECT_MAX_RULES - 1,
-		.max_rows = GPUCOLLECT_MAX_ROWS,
-		.max_pages = GPUCOLLECT_MAX_PAGES,
-		.publish = publish_page,
-		.ctx = c,
-	};
-	struct page_rows rows;
-	struct process *p;
-	uint32_t i;
-	int err;
-
-	c->files = files__new();
-	c->processes = c->files ? processes__new(&c->maps, c->files) : NULL;
-	p = c->processes ? processes__get(c->processes, getpid(), true) : NULL;
-	if (!p)
-		return -ENOMEM;
-	err = unwind_store__new(&c->store, &config);
-	for (i = 0; i < p->nr_mappings && !err; i++) {
-		const struct mapping *m = &p->mappings[i];
-		__u64 at;
-
-		for (at = m->offset; m->kind == MAPPING_FILE && at < m->offset + m->end - m->start &&
-		     !err; at += 4096)
-			err = unwind_store__page(c->store, m->file, files__unwind(c->files, m->file),
-						 at >> GPUCOLLECT_PAGE_SHIFT, &rows);
-	}
-	return err;
+	return err ? err : warm__init(&c->warm, c->skel->obj);
 }
 
 static int run_time(const struct bpf_program *prog, uint64_t *ns, uint64_t *hits)
@@ -180,32 +115,14 @@ static int measure(struct cost *c, int which, int deep, double *ns_a_hit)
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-static double median(double *values, int nr)
-{
-	qsort(values, (size_t)nr, sizeof(*values), compare);
-	return values[nr / 2];
-}
-
-static void row(const char *what, double value, const char *first, const char *goal)
-{
-	printf("%-64s %12.1f %10s %10s\n", what, value, first, goal);
-}
-
 static int report(struct cost *c, int rounds)
 {
 	double frame[NR_PROGRAMS], deep[NR_PROGRAMS];
 	int i;
 
 	for (i = 0; i < NR_PROGRAMS; i++) {
-		deep[i] = median(c->ns[i][1], rounds);
-		frame[i] = (deep[i] - median(c->ns[i][0], rounds)) / (DEEP - SHALLOW);
+		deep[i] = warm__median(c->ns[i][1], (size_t)rounds);
+		frame[i] = (deep[i] - warm__median(c->ns[i][0], (size_t)rounds)) / (DEEP - SHALLOW);
 	}
 	/* Neither may have been short. */
 	for (i = WALK; i <= FRAME_POINTERS; i++) {
@@ -215,10 +132,11 @@ static int report(struct cost *c, int rounds)
 			c->frames[i][0], c->frames[i][1], i == WALK ? "the walk" : "the kernel");
 		return 1;
 	}
-	row("native unwinding, warm: ns a frame", frame[WALK], "40", "28");
-	row("the kernel's walk by frame pointers: ns a frame", frame[FRAME_POINTERS], "-", "-");
-	row("native unwinding / frame pointers, a frame", frame[WALK] / frame[FRAME_POINTERS], "-", "-");
-	row("native unwinding, 70 frames and the rest of it: ns", deep[WALK] - deep[NOTHING], "-", "-");
+	warm__row("native unwinding, warm: ns a frame", frame[WALK], "40", "28");
+	warm__row("the kernel's walk by frame pointers: ns a frame", frame[FRAME_POINTERS], "-", "-");
+	warm__row("native unwinding / frame pointers, a frame", frame[WALK] / frame[FRAME_POINTERS], "-",
+		  "-");
+	warm__row("native unwinding, 70 frames and the rest of it: ns", deep[WALK] - deep[NOTHING], "-", "-");
 	return 0;
 }
 
@@ -235,7 +153,8 @@ int main(int argc, char **argv)
 		printf("skipped: BPF programs are refused here: %s\n", strerror(-err));
 		return 77;
 	}
-	err = compile(&c);
+	/* Rows for all code of this process: what is measured is warm. */
+	err = warm__process(&c.warm, getpid()) ? 0 : -errno;
 	for (i = 0; i < rounds && !err; i++)
 		for (deep = 0; deep < 2 && !err; deep++)
 			for (which = 0; which < NR_PROGRAMS && !err; which++)
@@ -244,9 +163,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "measuring: %s\n", strerror(-err));
 	else
 		err = report(&c, rounds);
-	unwind_store__free(c.store);
-	processes__free(c.processes);
-	files__free(c.files);
+	warm__free(&c.warm);
 	unwind_cost_bpf__destroy(c.skel);
 	close(stats);
 	return err != 0;
