@@ -78,13 +78,17 @@ MAP struct {
 	__type(value, struct python_layout);
 } pythons SEC(".maps");
 
-/* Direct-mapped: hashes of Python functions that were told of. */
-#define TOLD_CODES (1u << 14)
+/*
+ * Hashes of Python functions that were told of: where each is looked for is a set, so that those of one stack
+ * don't push each other out for ever.
+ */
+#define TOLD_SETS (1u << 13)
+#define TOLD_WAYS 4
 MAP struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, TOLD_CODES);
+	__uint(max_entries, TOLD_SETS);
 	__type(key, __u32);
-	__type(value, __u64);
+	__type(value, __u64[TOLD_WAYS]);
 } told_codes SEC(".maps");
 
 /* Direct-mapped: hashes of stacks that are in the ring already. */

@@ -98,15 +98,39 @@ static __noinline long code__send(struct scratch *s, __u64 code, __u32 check)
 	return code__fill(s, l, address, length, check, CODE_HUGE);
 }
 
-/* Once for each function of each process, or again where another took its place in the table. */
+/* Puts it where there is room, or where its hash says. */
+static __noinline long told__put(__u32 set, __u64 hash)
+{
+	volatile __u64 *told = bpf_map_lookup_elem(&told_codes, &set);
+	__u32 way = hash >> 62, i;
+
+	if (!told)
+		return 0;
+	for (i = 0; i < TOLD_WAYS; i++)
+		if (!told[i])
+			way = i;
+	told[way & (TOLD_WAYS - 1)] = hash;
+	return 0;
+}
+
+/* Once for each function of each process, or again where others took its place in the table. */
 static ALWAYS_INLINE void code__tell(struct scratch *s, __u64 code, __u32 check)
 {
-	__u64 hash = hash__mix(hash__mix(code ^ (__u64)check << 48) ^ s->python.image ^ check), *told;
-	__u32 index = (__u32)hash & (TOLD_CODES - 1);
+	__u64 hash = hash__mix(hash__mix(code ^ (__u64)check << 48) ^ s->python.image ^ check);
+	__u64 unlike = 1, other;
+	__u32 set = (__u32)hash & (TOLD_SETS - 1), i;
+	const volatile __u64 *told = bpf_map_lookup_elem(&told_codes, &set);
 
-	told = bpf_map_lookup_elem(&told_codes, &index);
-	if (told && *(volatile __u64 *)told != hash && !code__send(s, code, check))
-		*(volatile __u64 *)told = hash;
+	if (!told)
+		return;
+#pragma unroll
+	for (i = 0; i < TOLD_WAYS; i++) {
+		other = told[i] ^ hash;
+		barrier_var(other);	/* no branch: the verifier would follow both sides */
+		unlike &= (other | -other) >> 63;
+	}
+	if (unlike && !code__send(s, code, check))
+		told__put(set, hash);
 }
 
 #endif
