@@ -8,7 +8,7 @@
 #ifndef GPUCOLLECT_PYTHON_BPF_H
 #define GPUCOLLECT_PYTHON_BPF_H
 
-#include "bpf/python_code.bpf.h"
+#include "bpf/python_read.bpf.h"
 
 #define PYTHON_STEPS 2048	/* frames, those included that are none of Python's */
 #define FRAME_WORDS 6		/* that a frame adds at most: itself, two starts of runs, what ends a list */
@@ -114,6 +114,7 @@ static ALWAYS_INLINE bool python__begin_again(struct scratch *s, const struct py
 		return false;
 	s->nr = s->python.start;
 	s->hash = s->python.start_hash;
+	frames__start(s);
 	s->python.again = 1;
 	s->python.cframe = python__pointer(cframe + l->cframe_previous);
 	if (!s->python.cframe)
@@ -125,7 +126,8 @@ static ALWAYS_INLINE bool python__begin_again(struct scratch *s, const struct py
 }
 
 /* Whether the run that ends here is the one of the CFrame that is said to be the innermost. */
-static ALWAYS_INLINE bool python__is_linked(struct scratch *s, const struct python_layout *l)
+static ALWAYS_INLINE bool python__is_linked(struct scratch *s, const struct python_layout *l,
+					    const __u64 *frame)
 {
 	__u64 previous;
 
@@ -136,15 +138,16 @@ static ALWAYS_INLINE bool python__is_linked(struct scratch *s, const struct pyth
 		return s->python.next - s->python.cframe + CALL_BYTES < 2 * CALL_BYTES;
 	previous = python__pointer(s->python.cframe + l->cframe_previous);
 	return python__pointer(previous + l->cframe_top) ==
-	       python__u64(s->python.frame, l->frame_back, PYTHON_FRAME_BYTES);
+	       python__u64(frame, l->frame_back, PYTHON_FRAME_BYTES);
 }
 
 /* After the last frame of a run. 1: the list is over. */
-static ALWAYS_INLINE long python__run_ends(struct scratch *s, const struct python_layout *l)
+static ALWAYS_INLINE long python__run_ends(struct scratch *s, const struct python_layout *l,
+					   const __u64 *frame)
 {
-	__u64 back = python__u64(s->python.frame, l->frame_back, PYTHON_FRAME_BYTES);
+	__u64 back = python__u64(frame, l->frame_back, PYTHON_FRAME_BYTES);
 
-	if (!python__is_linked(s, l))
+	if (!python__is_linked(s, l, frame))
 		return !python__begin_again(s, l);
 	run__end(s, l->style == PYTHON_SHIMS ? s->python.next : s->python.cframe);
 	if (l->style != PYTHON_SHIMS)
@@ -157,47 +160,43 @@ static ALWAYS_INLINE long python__run_ends(struct scratch *s, const struct pytho
 }
 
 /* Frames that exist, but that Python does not show either: they have not begun. */
-static ALWAYS_INLINE bool python__is_incomplete(struct scratch *s, const struct python_layout *l, __u64 code)
+static ALWAYS_INLINE bool python__is_incomplete(const struct python_layout *l, const __u64 *frame,
+						const struct known_code *code)
 {
-	__u64 first;
-
 	if (l->code_traceable == PYTHON_ABSENT ||
-	    python__u8(s->python.frame, l->frame_owner, PYTHON_FRAME_BYTES) == l->owner_generator)
+	    python__u8(frame, l->frame_owner, PYTHON_FRAME_BYTES) == l->owner_generator)
 		return false;
-	first = code + l->code_start +
-		2ull * python__u32(s->python.code, l->code_traceable, PYTHON_CODE_BYTES);
-	return python__u64(s->python.frame, l->frame_position, PYTHON_FRAME_BYTES) < first;
+	return python__u64(frame, l->frame_position, PYTHON_FRAME_BYTES) <
+	       code->address + l->code_start + 2ull * code->traceable;
 }
 
-static ALWAYS_INLINE void python__add(struct scratch *s, const struct python_layout *l, __u64 code)
+static ALWAYS_INLINE void python__add(struct scratch *s, const struct python_layout *l,
+				      const __u64 *frame)
 {
-	__u32 bytes = l->code_bytes, check;
+	__u64 code = python__u64(frame, l->frame_code, PYTHON_FRAME_BYTES) & ~(__u64)l->code_tag;
+	const struct known_code *c = code__read(s, l, code);
 
-	if (!code || bytes > PYTHON_CODE_BYTES ||
-	    bpf_probe_read_user(s->python.code, bytes, (void *)code)) {
+	if (!c) {
 		word__add(s, FRAME_MAKE_ADDRESS(FRAME_PYTHON, 0));
 		word__add(s, (__u64)FRAME_PYTHON_AT << 60);
 		return;
 	}
-	if (s->python.type &&
-	    python__u64(s->python.code, l->code_type, PYTHON_CODE_BYTES) != s->python.type)
+	if (!c->address)
 		return;		/* None, for one, in a frame that belongs to C */
-	if (python__is_incomplete(s, l, code))
+	if (python__is_incomplete(l, frame, c))
 		return;
-	check = python__check(l, s->python.code);
 	word__add(s, FRAME_MAKE_ADDRESS(FRAME_PYTHON, code));
 	word__add(s, (__u64)FRAME_PYTHON_AT << 60 |
-		  (__u64)python__offset(l, s->python.frame, code) << 32 | check);
-	code__tell(s, code, check);
+		  (__u64)python__offset(l, frame, code) << 32 | c->check);
 }
 
 /* Of frames that have no owner, or whose owner is Python: whether the run ends with this one. */
-static ALWAYS_INLINE bool python__ends_run(struct scratch *s, const struct python_layout *l)
+static ALWAYS_INLINE bool python__ends_run(const struct python_layout *l, const __u64 *frame)
 {
 	if (l->style == PYTHON_CFRAMES)
 		return true;
 	return l->style == PYTHON_ENTRY_FRAMES &&
-	       python__u8(s->python.frame, l->frame_entry, PYTHON_FRAME_BYTES);
+	       python__u8(frame, l->frame_entry, PYTHON_FRAME_BYTES);
 }
 
 /* One frame of the list. */
@@ -205,24 +204,23 @@ static long python__frame(__u64 i, struct scratch **ctx)
 {
 	struct scratch *s = *ctx;
 	struct python_layout *l = python__layout(s->python.layout);
-	__u32 bytes;
+	const __u64 *frame;
 
 	if (!l)
 		return 1;
 	if (s->nr > GPUCOLLECT_MAX_PYTHON_WORDS - FRAME_WORDS)
 		return python__cut(s, l);
-	bytes = l->frame_bytes;
-	if (bytes > PYTHON_FRAME_BYTES ||
-	    bpf_probe_read_user(s->python.frame, bytes, (void *)s->python.next))
+	if (frame__read(s, l->frame_bytes, l->style))
 		return python__begin_again(s, l) ? !s->python.next : python__cut(s, l);
+	frame = frame__words(s);
 	if (l->style == PYTHON_SHIMS &&
-	    python__u8(s->python.frame, l->frame_owner, PYTHON_FRAME_BYTES) >= l->owner_shim)
-		return python__run_ends(s, l);
-	python__add(s, l, python__u64(s->python.frame, l->frame_code, PYTHON_FRAME_BYTES) &
-		    ~(__u64)l->code_tag);
-	if (python__ends_run(s, l))
-		return python__run_ends(s, l);
-	s->python.next = python__u64(s->python.frame, l->frame_back, PYTHON_FRAME_BYTES);
+	    python__u8(frame, l->frame_owner, PYTHON_FRAME_BYTES) >= l->owner_shim)
+		return python__run_ends(s, l, frame);
+	frame__goes_on(s);
+	python__add(s, l, frame);
+	if (python__ends_run(l, frame))
+		return python__run_ends(s, l, frame);
+	s->python.next = python__u64(frame, l->frame_back, PYTHON_FRAME_BYTES);
 	return !s->python.next;
 }
 
@@ -274,6 +272,14 @@ static __noinline long python__list(struct scratch *s, __u64 state)
 	return 0;
 }
 
+/* A loop, for the verifier would follow each call. */
+static long python__list_at(__u64 i, struct scratch **ctx)
+{
+	struct scratch *s = *ctx;
+
+	return python__list(s, s->python.list[i & (PYTHON_STATES - 1)].state);
+}
+
 /* One step through all states of all interpreters: those of this thread are kept. */
 static long python__search(__u64 i, struct scratch **ctx)
 {
@@ -309,7 +315,6 @@ static long python__search(__u64 i, struct scratch **ctx)
 static __noinline long python__others(struct scratch *s, __u64 runtime)
 {
 	const struct python_layout *l = python__layout(s->python.layout);
-	__u32 i;
 
 	if (!l || !runtime)
 		return 0;
@@ -317,13 +322,7 @@ static __noinline long python__others(struct scratch *s, __u64 runtime)
 	if (!s->python.interpreter || !python__pointer(s->python.interpreter + l->interpreter_next))
 		return 0;
 	s->python.next = python__pointer(s->python.interpreter + l->interpreter_threads);
-	s->python.run = 0;
 	bpf_loop(SEARCH_STEPS, python__search, &s, 0);
-	s->python.interpreter = s->python.run;
-#pragma unroll
-	for (i = 0; i < PYTHON_STATES - 1; i++)
-		if (i < s->python.interpreter)
-			python__list(s, s->python.list[i].state);
 	return 0;
 }
 
@@ -332,6 +331,7 @@ static __noinline void python__walk(struct scratch *s, struct task_struct *task,
 				    const struct proc *proc)
 {
 	const struct python_layout *l = python__layout(proc ? proc->python : 0);
+	__u32 nr;
 
 	if (!l || !l->style)
 		return;
@@ -339,12 +339,16 @@ static __noinline void python__walk(struct scratch *s, struct task_struct *task,
 	s->python.image = (__u64)s->tgid << 32 | (__u32)task->self_exec_id;
 	s->python.type = proc->python_code;
 	s->python.marks = 0;
+	frames__start(s);
 	s->python.thread = task->thread.fsbase;
 	s->python.own = python__state(l, s->python.thread);
 	if (!s->python.own)
 		return;
+	s->python.run = 0;
 	python__others(s, proc->python_runtime);
-	python__list(s, s->python.own);
+	nr = s->python.run & (PYTHON_STATES - 1);
+	s->python.list[nr].state = s->python.own;
+	bpf_loop(nr + 1, python__list_at, &s, 0);
 	s->anon |= s->nr != 0;
 	s->python.end = s->nr;
 }

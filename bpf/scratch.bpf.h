@@ -11,6 +11,17 @@
 
 #define SCRATCH_LEVELS 4
 
+#define PYTHON_BLOCK_WORDS 256
+#define PYTHON_BLOCK_BYTES (8 * PYTHON_BLOCK_WORDS - PYTHON_FRAME_BYTES)	/* that are read at a time */
+#define PYTHON_CODES 32		/* code objects that are kept during a walk */
+
+struct known_code {
+	__u64 address;
+	__u64 walk;
+	__u32 check;
+	__u32 traceable;	/* first instruction that is shown */
+};
+
 #define PYTHON_STATES 4		/* of one thread: one for each interpreter that runs in it */
 
 /* Runs of one state, in the order of the stack; their native frames are looked for. */
@@ -43,8 +54,14 @@ struct python_walk {
 	__u64 thread;
 	__u64 own;
 	__u64 interpreter;
-	__u64 frame[PYTHON_FRAME_BYTES / 8];
+	__u64 walk;		/* number of this walk: what others left in `codes` is not used */
+	__u64 from;		/* address of block[0] */
+	__u32 len;		/* bytes in block */
+	__u32 at;		/* index of the frame at hand in block */
+	/* Frames; at PYTHON_BLOCK_BYTES one that lies elsewhere; then what a wrong layout may reach. */
+	__u64 block[PYTHON_BLOCK_WORDS + PYTHON_FRAME_BYTES / 8];
 	__u64 code[PYTHON_CODE_BYTES / 8];
+	struct known_code codes[PYTHON_CODES];
 };
 
 struct scratch {

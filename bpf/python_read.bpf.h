@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Reading Python's frames and code objects. What a read costs hardly depends on how many bytes it is
+ * of, so as few are made as may be: frames of one run lie one behind the other from 3.11 on, the
+ * callers below, and a function that is in a stack often is read once.
+ */
+#ifndef GPUCOLLECT_PYTHON_READ_BPF_H
+#define GPUCOLLECT_PYTHON_READ_BPF_H
+
+#include "bpf/python_code.bpf.h"
+
+#define PYTHON_PAGE 4096ull
+#define NEAR_BYTES (16ull << 10)	/* of a chunk of frames */
+
+/* Nothing that was read before holds any more. */
+static ALWAYS_INLINE void frames__start(struct scratch *s)
+{
+	s->python.walk++;
+	s->python.len = 0;
+}
+
+/* The frame at hand; the mask is for the verifier, which is spared many states by few branches. */
+static ALWAYS_INLINE const __u64 *frame__words(const struct scratch *s)
+{
+	return &s->python.block[s->python.at & (PYTHON_BLOCK_WORDS - 1)];
+}
+
+/* Reads it with what lies before it in the same page, which is memory of the same kind. */
+static ALWAYS_INLINE long frame__read_block(struct scratch *s, __u64 frame, __u32 bytes)
+{
+	__u64 start = frame + bytes - PYTHON_BLOCK_BYTES, page = frame & ~(PYTHON_PAGE - 1), len;
+
+	if (start < page)
+		start = page;
+	len = frame + bytes - start;
+	s->python.len = 0;
+	if (len > PYTHON_BLOCK_BYTES || bpf_probe_read_user(s->python.block, len, (void *)start))
+		return -1;
+	s->python.from = start;
+	s->python.len = len;
+	s->python.at = (frame - start) / 8;
+	return 0;
+}
+
+/*
+ * Reads the frame s->python.next. One that lies elsewhere than those before, a shim for one, leaves them
+ * where they are.
+ */
+static __noinline long frame__read(struct scratch *s, __u32 bytes, __u32 style)
+{
+	__u64 frame = s->python.next, at = frame - s->python.from;
+
+	if (bytes > PYTHON_FRAME_BYTES)
+		return -1;
+	if (style >= PYTHON_ENTRY_FRAMES && !(frame & 7)) {
+		if (at < s->python.len && s->python.len - at >= bytes) {
+			s->python.at = at / 8;
+			return 0;
+		}
+		if ((!s->python.len || at + NEAR_BYTES < 2 * NEAR_BYTES) &&
+		    !frame__read_block(s, frame, bytes))
+			return 0;
+	}
+	s->python.at = PYTHON_BLOCK_BYTES / 8;
+	return bpf_probe_read_user(&s->python.block[PYTHON_BLOCK_BYTES / 8], bytes, (void *)frame);
+}
+
+/* Its callers are next to it, and not to those before. */
+static ALWAYS_INLINE void frame__goes_on(struct scratch *s)
+{
+	if (s->python.at == PYTHON_BLOCK_BYTES / 8)
+		s->python.len = 0;
+}
+
+/*
+ * A code object; its frames keep it from being freed during the walk. NULL: can't be read. One that is no
+ * code object has no address.
+ */
+static ALWAYS_INLINE const struct known_code *code__read(struct scratch *s, const struct python_layout *l,
+							  __u64 code)
+{
+	struct known_code *c = &s->python.codes[(code >> 4 ^ code >> 9) & (PYTHON_CODES - 1)];
+	__u32 bytes = l->code_bytes;
+
+	if (!code)
+		return NULL;
+	if (!((c->address ^ code) | (c->walk ^ s->python.walk)))
+		return c;
+	c->address = 0;
+	if (bytes > PYTHON_CODE_BYTES || bpf_probe_read_user(s->python.code, bytes, (void *)code))
+		return NULL;
+	if (s->python.type &&
+	    python__u64(s->python.code, l->code_type, PYTHON_CODE_BYTES) != s->python.type)
+		return c;
+	c->address = code;
+	c->walk = s->python.walk;
+	c->check = python__check(l, s->python.code);
+	c->traceable = l->code_traceable == PYTHON_ABSENT ? 0 :
+		       python__u32(s->python.code, l->code_traceable, PYTHON_CODE_BYTES);
+	code__tell(s, code, c->check);
+	return c;
+}
+
+#endif
