@@ -8,22 +8,10 @@
 #ifndef GPUCOLLECT_PYTHON_BPF_H
 #define GPUCOLLECT_PYTHON_BPF_H
 
-#include "bpf/python_read.bpf.h"
+#include "bpf/python_link.bpf.h"
 
-#define PYTHON_STEPS 2048	/* frames, those included that are none of Python's */
 #define FRAME_WORDS 6		/* that a frame adds at most: itself, two starts of runs, what ends a list */
-#define NEXT_RUN_SHIFT 48	/* in FRAME_RUN_AT, above the marker: index of the next run's first word */
-#define NEXT_RUN_BITS 12
 #define SEARCH_STEPS 1024	/* thread states of all interpreters */
-#define STATE_BYTES 1024	/* PyThreadState, in which the outermost CFrame lies, is not much larger */
-#define CALL_BYTES 1024		/* locals of one C call of the interpreter are no further apart */
-
-static ALWAYS_INLINE __u64 python__pointer(__u64 addr)
-{
-	__u64 value = 0;
-
-	return bpf_probe_read_user(&value, sizeof(value), (void *)addr) ? 0 : value;
-}
 
 /* The thread's own state, whether it holds the lock or not: what PyGILState_GetThisThreadState returns. */
 static ALWAYS_INLINE __u64 python__state(const struct python_layout *l, __u64 thread)
@@ -37,109 +25,7 @@ static ALWAYS_INLINE __u64 python__state(const struct python_layout *l, __u64 th
 	return state;
 }
 
-/* --- runs --------------------------------------------------------------------------------- */
-
-static ALWAYS_INLINE void run__begin(struct scratch *s)
-{
-	s->python.run = s->nr;
-	word__add(s, (__u64)FRAME_RUN_AT << 60);
-}
-
-/*
- * The run at hand is whole: its frames belong to the call in whose stack frame `marker` lies. Where
- * that is in the thread's state, the call has ended but for the frame's being taken out of the list.
- */
-static ALWAYS_INLINE void run__end(struct scratch *s, __u64 marker)
-{
-	if (marker - s->python.state < STATE_BYTES)
-		word__put(s, s->python.run, FRAME_MAKE_ADDRESS(FRAME_RUN, FRAME_NOWHERE));
-	else
-		word__put(s, s->python.run, (__u64)FRAME_RUN_AT << 60 |
-			  (__u64)s->nr << NEXT_RUN_SHIFT | FRAME_MARKER(marker));
-	s->python.marks = hash__add(s->python.marks, marker);
-}
-
-/* The next run to be placed. */
-static ALWAYS_INLINE void run__look_for(struct scratch *s, struct python_list *list, __u32 run)
-{
-	__u64 word = run < list->end ? word__get(s, run) : 0;
-
-	list->run = run;
-	list->marker = FRAME_KIND(word) == FRAME_RUN_AT ? FRAME_MARKER(word) : 0;
-}
-
-static ALWAYS_INLINE void run__place_of(struct scratch *s, struct python_list *list, __u64 low, __u64 high)
-{
-	__u64 word, before;
-
-	if (!list->marker || list->marker < low || list->marker >= high)
-		return;
-	word = FRAME_MAKE_ADDRESS(FRAME_RUN, s->nr - 1 - s->python.end);
-	s->hash = hash__add(s->hash, word ^ list->run);
-	before = word__get(s, list->run);
-	word__put(s, list->run, word);
-	run__look_for(s, list, before >> NEXT_RUN_SHIFT & ((1u << NEXT_RUN_BITS) - 1));
-}
-
-/* The native frame of the last word reaches from `low` to `high` on the stack. */
-static ALWAYS_INLINE void run__place(struct scratch *s, __u64 low, __u64 high)
-{
-	__u32 i;
-
-#pragma unroll
-	for (i = 0; i < PYTHON_STATES; i++)
-		if (i < s->python.nr_lists)
-			run__place_of(s, &s->python.list[i], low, high);
-}
-
 /* --- frames ------------------------------------------------------------------------------- */
-
-static ALWAYS_INLINE long python__cut(struct scratch *s, const struct python_layout *l)
-{
-	if (l->style != PYTHON_FRAME_OBJECTS)
-		run__end(s, 0);
-	word__add(s, (__u64)FRAME_RUN_CUT << 60);
-	return 1;
-}
-
-/*
- * The innermost call of the interpreter has put its CFrame into the list, but not yet filled it: what
- * it seemed to hold are left-overs. The list begins with the CFrame before.
- */
-static ALWAYS_INLINE bool python__begin_again(struct scratch *s, const struct python_layout *l)
-{
-	__u64 cframe = s->python.cframe;
-
-	if (s->python.again || l->cframe == PYTHON_ABSENT || l->top != PYTHON_ABSENT)
-		return false;
-	s->nr = s->python.start;
-	s->hash = s->python.start_hash;
-	frames__start(s);
-	s->python.again = 1;
-	s->python.cframe = python__pointer(cframe + l->cframe_previous);
-	if (!s->python.cframe)
-		return false;
-	s->python.next = python__pointer(s->python.cframe + l->cframe_top);
-	if (s->python.next)
-		run__begin(s);
-	return true;
-}
-
-/* Whether the run that ends here is the one of the CFrame that is said to be the innermost. */
-static ALWAYS_INLINE bool python__is_linked(struct scratch *s, const struct python_layout *l,
-					    const __u64 *frame)
-{
-	__u64 previous;
-
-	if (s->python.again || s->python.run != s->python.start || l->cframe == PYTHON_ABSENT ||
-	    l->top != PYTHON_ABSENT)
-		return true;
-	if (l->style == PYTHON_SHIMS)	/* both are locals of one call */
-		return s->python.next - s->python.cframe + CALL_BYTES < 2 * CALL_BYTES;
-	previous = python__pointer(s->python.cframe + l->cframe_previous);
-	return python__pointer(previous + l->cframe_top) ==
-	       python__u64(frame, l->frame_back, PYTHON_FRAME_BYTES);
-}
 
 /* After the last frame of a run. 1: the list is over. */
 static ALWAYS_INLINE long python__run_ends(struct scratch *s, const struct python_layout *l,
@@ -147,8 +33,8 @@ static ALWAYS_INLINE long python__run_ends(struct scratch *s, const struct pytho
 {
 	__u64 back = python__u64(frame, l->frame_back, PYTHON_FRAME_BYTES);
 
-	if (!python__is_linked(s, l, frame))
-		return !python__begin_again(s, l);
+	if (!list__is_linked(s, l, frame))
+		return list__give_up(s, l) ? 1 : list__cut(s, l);
 	run__end(s, l->style == PYTHON_SHIMS ? s->python.next : s->python.cframe);
 	if (l->style != PYTHON_SHIMS)
 		s->python.cframe = python__pointer(s->python.cframe + l->cframe_previous);
@@ -209,10 +95,12 @@ static long python__frame(__u64 i, struct scratch **ctx)
 	if (!l)
 		return 1;
 	if (s->nr > GPUCOLLECT_MAX_PYTHON_WORDS - FRAME_WORDS)
-		return python__cut(s, l);
+		return list__cut(s, l);
 	if (frame__read(s, l->frame_bytes, l->style))
-		return python__begin_again(s, l) ? !s->python.next : python__cut(s, l);
+		return list__give_up(s, l) ? 1 : list__cut(s, l);
 	frame = frame__words(s);
+	if (list__is_left_over(s, l, frame))
+		return list__give_up(s, l);
 	if (l->style == PYTHON_SHIMS &&
 	    python__u8(frame, l->frame_owner, PYTHON_FRAME_BYTES) >= l->owner_shim)
 		return python__run_ends(s, l, frame);
@@ -221,7 +109,10 @@ static long python__frame(__u64 i, struct scratch **ctx)
 	if (python__ends_run(l, frame))
 		return python__run_ends(s, l, frame);
 	s->python.next = python__u64(frame, l->frame_back, PYTHON_FRAME_BYTES);
-	return !s->python.next;
+	if (s->python.next || l->style == PYTHON_FRAME_OBJECTS)
+		return !s->python.next;
+	/* The outermost frame ends a run. */
+	return list__give_up(s, l) ? 1 : list__cut(s, l);
 }
 
 /*
@@ -239,13 +130,30 @@ static ALWAYS_INLINE void python__even_out(struct scratch *s, const struct pytho
 	}
 }
 
-/* The words of one state's frames, if it has any. */
-static __noinline long python__list(struct scratch *s, __u64 state)
+/* The words of the frames from s->python.next on. */
+static ALWAYS_INLINE void list__read(struct scratch *s, const struct python_layout *l)
 {
-	const struct python_layout *l = python__layout(s->python.layout);
-	struct python_list *list;
-	__u32 index = s->python.nr_lists;
+	if (l->style != PYTHON_FRAME_OBJECTS)
+		run__begin(s);
+	else if (!s->nr)
+		word__add(s, (__u64)FRAME_RUN_EACH << 60);
+	bpf_loop(PYTHON_STEPS, python__frame, &s, 0);
+}
 
+/*
+ * The words of one state's frames, if it has any. Not static: the verifier looks at it once, not at each
+ * of its calls.
+ */
+__weak __noinline long python__list(struct scratch *s, __u64 state)
+{
+	const struct python_layout *l;
+	struct python_list *list;
+	__u32 index;
+
+	if (!s)
+		return 0;
+	l = python__layout(s->python.layout);
+	index = s->python.nr_lists;
 	if (!l || !state || index >= PYTHON_STATES)
 		return 0;
 	s->python.state = state;
@@ -255,13 +163,20 @@ static __noinline long python__list(struct scratch *s, __u64 state)
 	s->python.cframe = l->cframe == PYTHON_ABSENT ? 0 : python__pointer(state + l->cframe);
 	s->python.next = python__pointer(l->top != PYTHON_ABSENT ? state + l->top :
 					 s->python.cframe + l->cframe_top);
-	if (!s->python.next)
+	s->python.run = s->nr;
+	if (s->python.next)
+		list__read(s, l);
+	else if (!list__is_left_over(s, l, NULL))
 		return 0;
-	if (l->style != PYTHON_FRAME_OBJECTS)
-		run__begin(s);
-	else if (!s->nr)
-		word__add(s, (__u64)FRAME_RUN_EACH << 60);
-	bpf_loop(PYTHON_STEPS, python__frame, &s, 0);
+	else
+		s->python.again = 1;
+	if (s->python.again) {
+		list__start_again(s);
+		if (list__find_call(s))
+			list__read(s, l);
+		else
+			list__cut(s, l);
+	}
 	python__even_out(s, l);
 	list = &s->python.list[index & (PYTHON_STATES - 1)];
 	list->end = s->nr;
@@ -277,7 +192,8 @@ static long python__list_at(__u64 i, struct scratch **ctx)
 {
 	struct scratch *s = *ctx;
 
-	return python__list(s, s->python.list[i & (PYTHON_STATES - 1)].state);
+	python__list(s, s->python.list[i & (PYTHON_STATES - 1)].state);
+	return 0;
 }
 
 /* One step through all states of all interpreters: those of this thread are kept. */

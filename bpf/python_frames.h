@@ -71,9 +71,11 @@ struct python_layout {
 	__u16 interpreter_threads;	/* its first PyThreadState */
 	__u16 thread_next;
 	__u16 thread_interpreter;
+	__u16 thread_chunk;	/* where its frames are: a chunk, then the end of those in use; 3.11, 3.12 */
+	__u16 pad[3];
 	__u64 type_code;	/* address of PyCode_Type, 0: not known; each struct proc has its own */
 };
-_Static_assert(sizeof(struct python_layout) == 80, "elements of a map that is mapped");
+_Static_assert(sizeof(struct python_layout) == 88, "elements of a map that is mapped");
 
 /* The second word of a Python frame (FRAME_PYTHON_AT): where in the code, and which code it was. */
 #define PYTHON_OFFSET_BITS 28

@@ -12,6 +12,14 @@
 #define PYTHON_PAGE 4096ull
 #define NEAR_BYTES (16ull << 10)	/* of a chunk of frames */
 
+/* 0 also where it can't be read. */
+static ALWAYS_INLINE __u64 python__pointer(__u64 addr)
+{
+	__u64 value = 0;
+
+	return bpf_probe_read_user(&value, sizeof(value), (void *)addr) ? 0 : value;
+}
+
 /* Nothing that was read before holds any more. */
 static ALWAYS_INLINE void frames__start(struct scratch *s)
 {

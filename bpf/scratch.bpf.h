@@ -50,6 +50,9 @@ struct python_walk {
 	__u64 state;		/* PyThreadState */
 	__u64 next;		/* frame to be read */
 	__u64 cframe;		/* of the run at hand */
+	/* the search for the call before one that isn't linked */
+	__u64 link;
+	__u64 found;
 	/* the search for other states of the thread */
 	__u64 thread;
 	__u64 own;

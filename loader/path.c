@@ -266,12 +266,12 @@ bool path__has_python(const struct path *path, uint32_t stack)
 	return outermost_python(word, nr) < nr;
 }
 
-/* A stack with Python frames, leaf first. */
+/* A stack, leaf first, perhaps with Python frames. */
 static int add_mixed(struct path *path, const struct process *p, uint32_t stack, const uint64_t *word,
 		     uint32_t nr)
 {
 	uint32_t outer = outermost_python(word, nr), i;
-	bool fold = !path->in.native_python;
+	bool fold = outer < nr && !path->in.native_python;
 	bool way_in = fold && is_way_in(path, word + outer + 1, nr - outer - 1);
 	int err = 0;
 
@@ -303,14 +303,9 @@ int path__add_stack(struct path *path, const struct process *p, uint32_t stack, 
 {
 	uint32_t nr, first = 0;
 	const uint64_t *word = stacks__words(path->in.stacks, stack, &nr);
-	int err = 0;
 
 	while (launch && first < nr && FRAME_KIND(word[first]) == FRAME_FILE &&
 	       path->is_library[FRAME_FILE_ID(word[first])])
 		first++;
-	if (outermost_python(word, nr) < nr)
-		return add_mixed(path, p, stack, word + first, nr - first);
-	for (uint32_t i = nr; i > first && !err; i--)
-		err = add_word(path, p, stack, word[i - 1]);
-	return err;
+	return add_mixed(path, p, stack, word + first, nr - first);
 }

@@ -213,6 +213,7 @@ static void complete(struct python_layout *l, const struct python_offsets *o)
 	l->interpreter_threads = (__u16)o->interpreter_threads;
 	l->thread_next = (__u16)o->thread_next;
 	l->thread_interpreter = (__u16)o->thread_interpreter;
+	l->thread_chunk = o->minor == 11 ? 296 : o->minor == 12 ? 232 : PYTHON_ABSENT;
 	l->type_code = 0;
 }
 
