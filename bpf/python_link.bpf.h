@@ -105,6 +105,7 @@ static ALWAYS_INLINE bool frame__is_alive(const struct scratch *s, const struct 
 static ALWAYS_INLINE bool list__is_left_over(struct scratch *s, const struct python_layout *l,
 					     const __u64 *frame)
 {
+	const struct known_code *c;
 	__u64 code;
 
 	if (!list__is_open(s, l))
@@ -114,10 +115,11 @@ static ALWAYS_INLINE bool list__is_left_over(struct scratch *s, const struct pyt
 	if (l->style == PYTHON_SHIMS &&
 	    python__u8(frame, l->frame_owner, PYTHON_FRAME_BYTES) >= l->owner_shim)
 		return false;
-	code = python__u64(frame, l->frame_code, PYTHON_FRAME_BYTES);
-	if (!code || (s->python.type && python__pointer(code + l->code_type) != s->python.type))
+	if (s->nr == s->python.start + 1 && !frame__is_alive(s, l, s->python.next, frame))
 		return true;
-	return s->nr == s->python.start + 1 && !frame__is_alive(s, l, s->python.next, frame);
+	code = python__u64(frame, l->frame_code, PYTHON_FRAME_BYTES);
+	c = code__read(s, l, code);	/* which the walk needs next */
+	return !code || (s->python.type && (!c || !c->address));
 }
 
 /* One step along the CFrames from s->python.link on: do they lead to the outermost? */

@@ -84,8 +84,8 @@ static ALWAYS_INLINE void frame__goes_on(struct scratch *s)
  * A code object; its frames keep it from being freed during the walk. NULL: can't be read. One that is no
  * code object has no address.
  */
-static ALWAYS_INLINE const struct known_code *code__read(struct scratch *s, const struct python_layout *l,
-							  __u64 code)
+static __noinline const struct known_code *code__read(struct scratch *s, const struct python_layout *l,
+						      __u64 code)
 {
 	struct known_code *c = &s->python.codes[(code >> 4 ^ code >> 9) & (PYTHON_CODES - 1)];
 	__u32 bytes = l->code_bytes;
