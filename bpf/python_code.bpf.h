@@ -13,7 +13,7 @@ static ALWAYS_INLINE struct python_layout *python__layout(__u32 index)
 }
 
 #define OBJECT_HEAD 80		/* bytes before the contents of a str or bytes object, at most */
-#define OBJECT_HEAD_LEAST 32
+#define OBJECT_HEAD_LEAST 48
 #define WIDEST 4		/* bytes of a character */
 
 /* The first bytes of an object, `want` if there is room; 0: they are not all readable. */

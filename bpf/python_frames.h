@@ -123,6 +123,40 @@ static inline __u32 python__check(const struct python_layout *l, const __u64 *co
 }
 
 /*
+ * Before 3.12 code objects have no version of their own, and when one dies its texts die with it: another
+ * may have texts at the same addresses. There the texts count, too: length and hash, which a str that is
+ * a name has; else the last bytes. Members of str and bytes objects of 3.8 to 3.11, from PYTHON_TEXT on.
+ */
+#define PYTHON_TEXT 16
+#define PYTHON_TEXT_WORDS 4	/* length; hash, or -1; of a str: its state */
+#define PYTHON_TEXT_TAIL 32	/* bytes, at most */
+
+static inline __u64 python__mix(__u64 h, __u64 word)
+{
+	h = (h ^ word) * 0x9fb21c651e98df25ull;
+	return h ^ h >> 35;
+}
+
+/* Where the last bytes of the object at `address` are; their number. */
+static inline __u32 python__tail(const __u64 *head, bool is_str, __u64 address, __u64 *at)
+{
+	__u64 kind = head[2] >> 2 & 7, size = is_str ? head[0] * kind : head[0];
+	__u64 data = !is_str ? 32 : head[2] >> 6 & 1 ? 48 : 72;
+
+	*at = address + data + (size > PYTHON_TEXT_TAIL ? size - PYTHON_TEXT_TAIL : 0);
+	return size > PYTHON_TEXT_TAIL ? PYTHON_TEXT_TAIL : (__u32)size;
+}
+
+/* `tail`: those bytes with zeroes behind; not asked for where there is a hash. */
+static inline __u64 python__text(__u64 h, const __u64 *head, const __u64 *tail)
+{
+	h = python__mix(h, head[0]);
+	if (head[1] != ~0ull)
+		return python__mix(h, head[1]);
+	return python__mix(python__mix(python__mix(python__mix(h, tail[0]), tail[1]), tail[2]), tail[3]);
+}
+
+/*
  * Bytes from the start of the bytecode, or PYTHON_OFFSET_START or PYTHON_OFFSET_NONE. `frame`: its
  * first l->frame_bytes, in an array of PYTHON_FRAME_BYTES; `code`: the address of its code object.
  */

@@ -84,6 +84,36 @@ static ALWAYS_INLINE void frame__goes_on(struct scratch *s)
  * A code object; its frames keep it from being freed during the walk. NULL: can't be read. One that is no
  * code object has no address.
  */
+/* What tells a text from another that had its address before; see python_frames.h. */
+static __noinline __u64 text__mark(__u64 address, __u64 h, bool is_str)
+{
+	__u64 head[PYTHON_TEXT_WORDS] = {}, tail[PYTHON_TEXT_TAIL / 8] = {}, at;
+	__u32 n;
+
+	if (bpf_probe_read_user(head, sizeof(head), (void *)(address + PYTHON_TEXT)))
+		return h;
+	if (head[1] == ~0ull) {
+		n = python__tail(head, is_str, address, &at);
+		barrier_var(n);
+		if (n > sizeof(tail) || (n && bpf_probe_read_user(tail, n, (void *)at)))
+			return h;
+	}
+	return python__text(h, head, tail);
+}
+
+static ALWAYS_INLINE __u32 code__check(struct scratch *s, const struct python_layout *l)
+{
+	__u32 check = python__check(l, s->python.code);
+	__u64 h = check;
+
+	if (l->code_version != PYTHON_ABSENT)
+		return check;
+	h = text__mark(python__u64(s->python.code, l->code_name, PYTHON_CODE_BYTES), h, true);
+	h = text__mark(python__u64(s->python.code, l->code_filename, PYTHON_CODE_BYTES), h, true);
+	h = text__mark(python__u64(s->python.code, l->code_table, PYTHON_CODE_BYTES), h, false);
+	return (__u32)(h >> 32);
+}
+
 static __noinline const struct known_code *code__read(struct scratch *s, const struct python_layout *l,
 						      __u64 code)
 {
@@ -102,7 +132,7 @@ static __noinline const struct known_code *code__read(struct scratch *s, const s
 		return c;
 	c->address = code;
 	c->walk = s->python.walk;
-	c->check = python__check(l, s->python.code);
+	c->check = code__check(s, l);
 	c->traceable = l->code_traceable == PYTHON_ABSENT ? 0 :
 		       python__u32(s->python.code, l->code_traceable, PYTHON_CODE_BYTES);
 	code__tell(s, code, c->check);

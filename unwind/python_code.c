@@ -243,6 +243,36 @@ static bool is_live(const struct python_offsets *o, const __u64 *words)
 	return own + others > 0;
 }
 
+/* What tells a text from another that had its address before; see python_frames.h. */
+static uint64_t text__mark(const struct python_memory *m, uint64_t address, uint64_t h, bool is_str)
+{
+	__u64 head[PYTHON_TEXT_WORDS] = { 0 }, tail[PYTHON_TEXT_TAIL / 8] = { 0 }, at;
+	uint32_t n;
+
+	if (memory__read(m, address + PYTHON_TEXT, head, sizeof(head)))
+		return h;
+	if (head[1] == ~0ull) {
+		n = python__tail(head, is_str, address, &at);
+		if (n && memory__read(m, at, tail, n))
+			return h;
+	}
+	return python__text(h, head, tail);
+}
+
+uint32_t python_code__check(const struct python_offsets *o, const struct python_memory *m, const __u64 *words)
+{
+	const struct python_layout *l = &o->layout;
+	uint32_t check = python__check(l, words);
+	uint64_t h = check;
+
+	if (l->code_version != PYTHON_ABSENT)
+		return check;
+	h = text__mark(m, python__u64(words, l->code_name, PYTHON_CODE_BYTES), h, true);
+	h = text__mark(m, python__u64(words, l->code_filename, PYTHON_CODE_BYTES), h, true);
+	h = text__mark(m, python__u64(words, l->code_table, PYTHON_CODE_BYTES), h, false);
+	return (uint32_t)(h >> 32);
+}
+
 static int head__read(const struct python_offsets *o, const struct python_memory *m, uint64_t code,
 		      __u64 *words, struct identity *id)
 {
@@ -257,7 +287,7 @@ static int head__read(const struct python_offsets *o, const struct python_memory
 		return err;
 	id->live = is_live(o, words);
 	id->new = !o->free_threaded && (uint32_t)words[0] == 1;
-	id->check = python__check(&o->layout, words);
+	id->check = python_code__check(o, m, words);
 	id->qualname = o->code_qualname ? python__u64(words, (__u16)o->code_qualname, PYTHON_CODE_BYTES) : 0;
 	return 0;
 }

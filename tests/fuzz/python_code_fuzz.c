@@ -165,7 +165,8 @@ static void read_code(const uint8_t *data, size_t size)
 	p->reads = 0;
 	process__patch(p);
 	memcpy(words, p->space + (CODE - BASE), p->offsets.layout.code_bytes);
-	check = python__check(&p->offsets.layout, words);
+	check = python_code__check(&p->offsets, &m, words);
+	p->reads = 0;
 	err = python_code__read(&p->offsets, &m, CODE, check, &c);
 	if (err > 0 || !err != !!c || (err && !p->nr))
 		abort();

@@ -97,7 +97,7 @@ static int target__check(struct target *t, uint64_t code, uint32_t *check)
 	__u64 words[PYTHON_CODE_BYTES / 8] = { 0 };
 	int err = read_process(t, code, words, t->offsets.layout.code_bytes);
 
-	*check = err ? 0 : python__check(&t->offsets.layout, words);
+	*check = err ? 0 : python_code__check(&t->offsets, &t->memory, words);
 	return err;
 }
 

@@ -153,7 +153,7 @@ static inline uint32_t fake__check(struct fake *f)
 	__u64 words[PYTHON_CODE_BYTES / 8] = { 0 };
 
 	memcpy(words, fake__at(f, f->code), f->offsets.layout.code_bytes);
-	return python__check(&f->offsets.layout, words);
+	return python_code__check(&f->offsets, &f->memory, words);
 }
 
 static inline void fake__free(struct fake *f)
