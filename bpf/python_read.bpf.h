@@ -104,11 +104,12 @@ static __noinline __u64 text__mark(__u64 address, __u64 h, bool is_str)
 static ALWAYS_INLINE __u32 code__check(struct scratch *s, const struct python_layout *l)
 {
 	__u32 check = python__check(l, s->python.code);
+	__u16 name = l->code_qualname == PYTHON_ABSENT ? l->code_name : l->code_qualname;
 	__u64 h = check;
 
 	if (l->code_version != PYTHON_ABSENT)
 		return check;
-	h = text__mark(python__u64(s->python.code, l->code_name, PYTHON_CODE_BYTES), h, true);
+	h = text__mark(python__u64(s->python.code, name, PYTHON_CODE_BYTES), h, true);
 	h = text__mark(python__u64(s->python.code, l->code_filename, PYTHON_CODE_BYTES), h, true);
 	h = text__mark(python__u64(s->python.code, l->code_table, PYTHON_CODE_BYTES), h, false);
 	return (__u32)(h >> 32);

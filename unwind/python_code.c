@@ -263,11 +263,12 @@ uint32_t python_code__check(const struct python_offsets *o, const struct python_
 {
 	const struct python_layout *l = &o->layout;
 	uint32_t check = python__check(l, words);
+	__u16 name = o->code_qualname ? (__u16)o->code_qualname : l->code_name;
 	uint64_t h = check;
 
 	if (l->code_version != PYTHON_ABSENT)
 		return check;
-	h = text__mark(m, python__u64(words, l->code_name, PYTHON_CODE_BYTES), h, true);
+	h = text__mark(m, python__u64(words, name, PYTHON_CODE_BYTES), h, true);
 	h = text__mark(m, python__u64(words, l->code_filename, PYTHON_CODE_BYTES), h, true);
 	h = text__mark(m, python__u64(words, l->code_table, PYTHON_CODE_BYTES), h, false);
 	return (uint32_t)(h >> 32);

@@ -42,7 +42,8 @@ uint32_t python_code__line(const struct python_code *c, const struct python_offs
  * What the BPF side says with a frame, of which code object it is: `words` are the first
  * o->layout.code_bytes of it, in an array of PYTHON_CODE_BYTES.
  */
-uint32_t python_code__check(const struct python_offsets *o, const struct python_memory *m, const __u64 *words);
+uint32_t python_code__check(const struct python_offsets *o, const struct python_memory *m,
+			    const __u64 *words);
 
 /* Bytes that it takes. */
 size_t python_code__memory(const struct python_code *c);
