@@ -124,6 +124,14 @@ def regenerate(path, what, _):
         return functions(s)[:3] == ["<module>", "main", "one_round"] and len(s.python) == 4 and m and m[1] == m[2]
 
     r.expect(made, good, "each with its own file")
+    # None runs longer than 60 ms: who seems to has another's samples.
+    longest = collections.Counter()
+    for s in made:
+        longest[s.python[-1].function] += s.n
+    name, n = longest.most_common(1)[0] if longest else ("", 0)
+    check(n <= 0.060 * FREQUENCY * 1.5, f"{what}: {name} has {n} samples")
+    seen = {s.python[3].function for s in made if len(s.python) > 3}
+    check(len(seen) >= rounds * 0.9, f"{what}: {len(seen)} of {rounds} functions")
     r.expect([s for s in r.samples if "one_round" in functions(s)], lambda s: s in made or s.marked or
              functions(s)[-1] in ("one_round", "<module>"), "functions made")
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Code of all kinds: compiled at run time, with odd names and files, many lines, imported."""
+import gc
 import importlib
 import os
 import sys
 import tempfile
 import textwrap
+import time
 import types
 
 from launching import LAUNCH, REST, frame, launch, note
@@ -187,13 +189,19 @@ def imported():
         sys.path.remove(folder)
 
 
+def regenerate(n):
+    scope = {"launch": launch}
+    exec(compile("def made_%02d():\n    launch()\n" % n, "<made %02d>" % n, "exec"), scope)
+    function = scope["made_%02d" % n]
+    function()
+    time.sleep(0.002 * (n % 3))
+
+
 def regenerated():
-    """Other functions at the addresses of those that are gone."""
-    for n in range(20):
-        scope = {"launch": launch}
-        exec(compile("\n" * n + "def made_%d():\n    launch()\n" % n, "<made %d>" % n, "exec"), scope)
-        scope["made_%d" % n]()
-        del scope
+    """Other functions, and texts, at the addresses of those that are gone."""
+    for n in range(40):
+        regenerate(n)
+        gc.collect()
 
 
 def main():
