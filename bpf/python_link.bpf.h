@@ -88,7 +88,10 @@ static ALWAYS_INLINE bool state__has(const struct scratch *s, __u64 address)
 	return address - s->python.state < STATE_BYTES;
 }
 
-/* Whether a frame is one that runs: a thread's own are taken from a chunk of memory like a stack's. */
+/*
+ * Whether a frame is one that runs: a thread's own are taken from a chunk of memory like a stack's. The last
+ * one given back is current until its caller is.
+ */
 static ALWAYS_INLINE bool frame__is_alive(const struct scratch *s, const struct python_layout *l,
 					  __u64 address, const __u64 *frame)
 {
@@ -98,7 +101,7 @@ static ALWAYS_INLINE bool frame__is_alive(const struct scratch *s, const struct 
 		return true;
 	chunk = python__pointer(s->python.state + l->thread_chunk);
 	top = python__pointer(s->python.state + l->thread_chunk + 8);
-	return address >= chunk && address < top;
+	return address >= chunk && address <= top;
 }
 
 /* `frame` NULL: there is none. The list's first frame, and whether it has code. */

@@ -266,6 +266,22 @@ bool path__has_python(const struct path *path, uint32_t stack)
 	return outermost_python(word, nr) < nr;
 }
 
+/*
+ * Whether Python ran, and nothing tells what: how its frames are read was not known yet, or it was just
+ * about to begin.
+ */
+static bool lacks_python(const struct path *path, const uint64_t *word, uint32_t nr)
+{
+	bool calls = false;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		if (FRAME_KIND(word[i]) >= FRAME_PYTHON)
+			return false;
+		calls |= path->in.python && python__is_call(path->in.python, word[i]);
+	}
+	return calls;
+}
+
 /* A stack, leaf first, perhaps with Python frames. */
 static int add_mixed(struct path *path, const struct process *p, uint32_t stack, const uint64_t *word,
 		     uint32_t nr)
@@ -275,6 +291,8 @@ static int add_mixed(struct path *path, const struct process *p, uint32_t stack,
 	bool way_in = fold && is_way_in(path, word + outer + 1, nr - outer - 1);
 	int err = 0;
 
+	if (lacks_python(path, word, nr))
+		err = path__add_mark(path, PROFILE_MARK_PYTHON_CUT, NULL);
 	for (i = nr; i > 0 && !err; i--) {
 		uint64_t w = word[i - 1];
 

@@ -26,7 +26,7 @@ void python__mapped(struct python *py, struct process *p);
 /* Asks those that were not ready; to be called some dozen times a second. */
 void python__tick(struct python *py);
 
-/* Pure: whether the word's code is the interpreter's evaluation function; asked for 3.8 and 3.9 alone. */
+/* Pure: whether the word's code is the interpreter's evaluation function, where that is known. */
 bool python__is_call(const struct python *py, uint64_t word);
 /* Pure: whether a file holds an interpreter whose frames are shown. */
 bool python__is_interpreter(const struct python *py, uint32_t file);

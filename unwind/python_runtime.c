@@ -276,14 +276,15 @@ static int eval__describe(struct finder *f, int fd)
 	struct elf_symbol function;
 	int err;
 
-	if (r->offsets.layout.style != PYTHON_FRAME_OBJECTS)
-		return 0;
 	err = symbol(f, "_PyEval_EvalFrameDefault", &function);
 	if (!err)
 		err = python_eval__find(fd, function.vaddr, r->eval, &r->nr_eval);
-	if (err == -ENOENT || err == -EINVAL)
-		return refuse(f, "the interpreter's function can't be found");
-	return err;
+	if (err != -ENOENT && err != -EINVAL)
+		return err;
+	/* Later versions tell by addresses where their frames belong; there it only shows what is missing. */
+	r->nr_eval = 0;
+	return r->offsets.layout.style == PYTHON_FRAME_OBJECTS ?
+	       refuse(f, "the interpreter's function can't be found") : 0;
 }
 
 int python_runtime__find(int fd, struct python_runtime *out, char **why)

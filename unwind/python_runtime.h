@@ -22,7 +22,7 @@ struct python_runtime {
 	uint64_t type_code;		/* vaddr of PyCode_Type; 0: not known */
 	unsigned int minor, micro;	/* of 3.minor.micro */
 	struct python_offsets offsets;
-	/* 3.8, 3.9 (PYTHON_FRAME_OBJECTS): the interpreter's function, in pieces */
+	/* the interpreter's function, in pieces; 3.8, 3.9 (PYTHON_FRAME_OBJECTS) can't do without */
 	struct python_range eval[PYTHON_MAX_EVAL];
 	unsigned int nr_eval;
 };
