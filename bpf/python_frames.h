@@ -71,7 +71,7 @@ struct python_layout {
 	__u16 interpreter_threads;	/* its first PyThreadState */
 	__u16 thread_next;
 	__u16 thread_interpreter;
-	__u16 thread_chunk;	/* where its frames are: a chunk, then the end of those in use; 3.11, 3.12 */
+	__u16 thread_chunk;	/* where its frames are: a chunk, what is free of it, its end; 3.11, 3.12 */
 	__u16 pad[3];
 	__u64 type_code;	/* address of PyCode_Type, 0: not known; each struct proc has its own */
 };

@@ -90,18 +90,18 @@ static ALWAYS_INLINE bool state__has(const struct scratch *s, __u64 address)
 
 /*
  * Whether a frame is one that runs: a thread's own are taken from a chunk of memory like a stack's. The last
- * one given back is current until its caller is.
+ * one given back is current until its caller is; others may lie in chunks before this one.
  */
 static ALWAYS_INLINE bool frame__is_alive(const struct scratch *s, const struct python_layout *l,
 					  __u64 address, const __u64 *frame)
 {
-	__u64 chunk, top;
+	__u64 top, limit;
 
 	if (l->thread_chunk == PYTHON_ABSENT || python__u8(frame, l->frame_owner, PYTHON_FRAME_BYTES))
 		return true;
-	chunk = python__pointer(s->python.state + l->thread_chunk);
 	top = python__pointer(s->python.state + l->thread_chunk + 8);
-	return address >= chunk && address <= top;
+	limit = python__pointer(s->python.state + l->thread_chunk + 16);
+	return address <= top || address >= limit;
 }
 
 /* `frame` NULL: there is none. The list's first frame, and whether it has code. */

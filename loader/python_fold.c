@@ -16,7 +16,7 @@ static const char *const internal[] = {
 	"method_vectorcall", "vectorcall_", "object_vacall", "do_call_core", "type_call", "slot_", "wrap_",
 	"wrapper_call", "wrapperdescr_", "classmethoddescr_call", "methoddescr_call", "PyMethod_",
 	"_PyStack_", "_Py_CheckFunctionResult", "lookup_maybe_method", "vectorcall_method",
-	"vectorcall_maybe", "call_unbound", "call_attribute",
+	"vectorcall_maybe", "call_method", "call_maybe", "call_unbound", "call_attribute",
 	/* generators */
 	"gen_send", "gen_iternext", "_PyGen_", "PyGen_", "PyIter_Send", "coro_wrapper_", "async_gen_asend_",
 	"async_gen_athrow_",

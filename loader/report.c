@@ -149,8 +149,10 @@ static int add_thread(struct report *r, const struct process *p, uint32_t tid)
 	if (!p->python.layout || !tid || table__get(r->python_threads, thread_key(p->index, tid), &ignored))
 		return 0;
 	frame.name = profile__thread_name(r->profile, (uint32_t)p->tgid, tid);
-	if (frame.name)
-		frame.id = 0;	/* those of one name are shown as one */
+	/* Of one that has ended before anybody asked: the name that it was born with. */
+	if (!frame.name)
+		frame.name = p->comm;
+	frame.id = 0;		/* those of one name are shown as one */
 	return path__add_frame(r->path, &frame);
 }
 

@@ -14,7 +14,7 @@
 # input. It writes into TEST_TMP only. A line "timeout: SECONDS" among its first 12 sets its limit.
 # It has failed, too, when it leaves processes behind. Output and folder of a failed test are kept.
 #
-# Two tests run at a time: one of those that launch (system/2, 3, 4 and from 65), whose probes in a common
+# Two tests run at a time: one of those that launch (system/2, 3, 4, from 65, 92, 93), whose probes in a common
 # driver's file others of them would find there, and one of the rest. A line "alone: WHY" among the
 # first 12 keeps one for the end, when nothing else runs.
 # Status: 0 when something ran and nothing failed.
@@ -108,7 +108,7 @@ lane_of() {	# NAME FILE
 	else
 		case $1 in
 		system/6[0-4]*) echo rest ;;
-		system/[2346]*) echo launches ;;
+		system/[2346]*|system/9[23]*) echo launches ;;
 		*) echo rest ;;
 		esac
 	fi

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The Python interpreters of this machine, for the tests of Python frames.
 
-PYTHONS=PATH:PATH in the environment names them instead of a search.
+PYTHONS=PATH:PATH in the environment names them instead of a search. With PYTHON_TESTS=all a test does on each
+what it otherwise does on some of them.
 """
 import functools
 import glob
@@ -74,6 +75,13 @@ def need(oldest=OLDEST, before=(4, 0)):
         print(f"skipped: no CPython from {oldest[0]}.{oldest[1]} on here")
         sys.exit(SKIP)
     return found
+
+
+def share(items, turn, of=3):
+    """Every third of the items, others for the next interpreter, each of them for some; PYTHON_TESTS=all: all."""
+    if os.environ.get("PYTHON_TESTS") == "all":
+        return list(items)
+    return [item for i, item in enumerate(items) if (i + turn) % of == 0]
 
 
 def name(path, of):
