@@ -172,7 +172,7 @@ __weak __noinline long python__list(struct scratch *s, __u64 state)
 		s->python.again = 1;
 	if (s->python.again) {
 		list__start_again(s);
-		if (list__find_call(s))
+		if (list__find(s, l))
 			list__read(s, l);
 		else
 			list__cut(s, l);

@@ -222,10 +222,10 @@ static long cframe__search(__u64 i, struct scratch **ctx)
 }
 
 /*
- * The list begins with the call before the one that isn't linked. Where that is, the new CFrame may not say
- * yet either; then it is looked for on the stack. False: it isn't known.
+ * The call before the one that may not be linked yet; then its CFrame may not say where that is either, and
+ * it is looked for on the stack. 0: there is none.
  */
-static __noinline long list__find_call(struct scratch *s)
+static __noinline __u64 list__find_call(struct scratch *s)
 {
 	const struct python_layout *l = python__layout(s->python.layout);
 	__u64 call;
@@ -239,10 +239,64 @@ static __noinline long list__find_call(struct scratch *s)
 		bpf_loop(SEARCH_WORDS, cframe__search, &s, 0);
 		call = s->python.found;
 	}
-	if (i == SEARCHES)
+	return i == SEARCHES ? 0 : call;
+}
+
+/* Whether a frame's run ends in the innermost call, and that one is linked to the one before, if any. */
+static __noinline long frame__is_of_call(struct scratch *s, __u64 frame, __u64 before)
+{
+	const struct python_layout *l = python__layout(s->python.layout);
+
+	if (!l || !frame__has_called(s, l, frame))
 		return 0;
-	s->python.cframe = call;
-	s->python.next = python__pointer(call + l->cframe_top);
+	s->python.link = frame;
+	bpf_loop(PYTHON_STEPS, cframe__follow_run, &s, 0);
+	if (!s->python.link || s->python.link - s->python.cframe + CALL_BYTES >= 2 * CALL_BYTES)
+		return 0;
+	return python__pointer(s->python.link + l->frame_back) ==
+	       (before ? python__pointer(before + l->cframe_top) : 0);
+}
+
+/*
+ * 3.12 takes a generator that yields out of the list before it makes its caller the current frame. The caller
+ * is in some register then.
+ */
+__weak __noinline long list__find_frame(struct scratch *s, __u64 before)
+{
+	const struct python_layout *l;
+	__u64 said;
+	__u32 i;
+
+	if (!s)
+		return 0;
+	l = python__layout(s->python.layout);
+	if (!l || l->style != PYTHON_SHIMS || !s->regs.full)
+		return 0;
+	said = python__pointer(s->python.cframe + l->cframe_previous);
+	if (before ? said != before : !state__has(s, said))
+		return 0;
+	for (i = 0; i < UNWIND_NR_REGS; i++) {
+		__u64 frame = s->regs.r[i & (UNWIND_NR_REGS - 1)];
+
+		if (!frame__is_of_call(s, frame, before))
+			continue;
+		s->python.next = frame;
+		return 1;
+	}
+	return 0;
+}
+
+/* Where to begin again: with the innermost call, or with the one before it. False: it isn't known. */
+static ALWAYS_INLINE bool list__find(struct scratch *s, const struct python_layout *l)
+{
+	__u64 before = list__find_call(s);
+
+	if (list__find_frame(s, before))
+		return true;
+	if (!before)
+		return false;
+	s->python.cframe = before;
+	s->python.next = python__pointer(before + l->cframe_top);
 	return s->python.next != 0;
 }
 
