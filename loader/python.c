@@ -80,6 +80,13 @@ int python__read_memory(void *ctx, uint64_t addr, void *buf, size_t len)
 	return (size_t)n == len ? 0 : -EFAULT;
 }
 
+bool python__is_named(const char *path)
+{
+	const char *base = path ? strrchr(path, '/') : NULL;
+
+	return base && (!strncmp(base, "/python", 7) || !strncmp(base, "/libpython", 10));
+}
+
 /* --- files -------------------------------------------------------------------------------- */
 
 static struct interpreter *slot_of(struct python *py, uint32_t file)

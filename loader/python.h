@@ -26,6 +26,8 @@ void python__mapped(struct python *py, struct process *p);
 /* Asks those that were not ready; to be called some dozen times a second. */
 void python__tick(struct python *py);
 
+/* Pure: whether a file has the name of an interpreter: it is looked at sooner. Others may be one, too. */
+bool python__is_named(const char *path);
 /* Pure: whether the word's code is the interpreter's evaluation function, where that is known. */
 bool python__is_call(const struct python *py, uint64_t word);
 /* Pure: whether a file holds an interpreter whose frames are shown. */

@@ -242,7 +242,8 @@ def stacks(path):
         root = inner[0] if inner else "(none)"
         roots[root] += weight
         entries[inner[-1] if inner else "(none)"] += weight
-        at_root = root == "_start" or re.match(r"(__)?clone3?$|libc\.so\.6\+0x", root)
+        at_root = root == "_start" or re.match(r"(__)?clone3?$|libc\.so\.6\+0x|"
+                                                 r"<module> \(|\[thread [^]]+\]$", root)
         if at_root and not marks:
             whole += weight
         for f in set(inner):
