@@ -238,7 +238,7 @@ def stacks(path):
         weights += weight
         inner = frames[1:-1]
         depth.append((len(inner), weight))
-        marks = [f for f in inner if f.startswith("[")]
+        marks = [f for f in inner if f.startswith("[") and not f.startswith("[thread ")]
         root = inner[0] if inner else "(none)"
         roots[root] += weight
         entries[inner[-1] if inner else "(none)"] += weight
