@@ -88,7 +88,8 @@ def compiled(name, sources, *flags):
 
 def collector():
     return compiled("timing_collector", ["tests/programs/timing_collector.c",
-                                         "gpu_timing/reader.c", "gpu_timing/texts.c"])
+                                         "gpu_timing/reader.c", "gpu_timing/texts.c",
+                                         "loader/base/proc.c"])
 
 
 def seen_library():
