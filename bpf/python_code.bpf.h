@@ -13,7 +13,6 @@ static ALWAYS_INLINE struct python_layout *python__layout(__u32 index)
 }
 
 #define OBJECT_HEAD 80		/* bytes before the contents of a str or bytes object, at most */
-#define OBJECT_HEAD_LEAST 48
 #define WIDEST 4		/* bytes of a character */
 
 /* The first bytes of an object, `want` if there is room; 0: they are not all readable. */
@@ -27,14 +26,26 @@ static ALWAYS_INLINE __u32 piece__read(void *to, const __u32 size, __u64 from, _
 	return bpf_probe_read_user(to, n, (void *)from) ? 0 : n;
 }
 
-/* How wide the characters are isn't asked: it may lie at the end of what is mapped. */
+/*
+ * How wide the characters are, and how long the head is, isn't asked. The page behind an object may not be
+ * there, or not be touched yet: the last tries are for no byte more than the object has.
+ */
 static ALWAYS_INLINE __u32 text__read(void *to, const __u32 size, __u64 from, __u64 length)
 {
 	__u32 n = piece__read(to, size, from, OBJECT_HEAD + WIDEST * length);
 
 	if (!n)
-		n = piece__read(to, size, from, OBJECT_HEAD + length);
-	return n ? n : piece__read(to, size, from, OBJECT_HEAD_LEAST + length);
+		n = piece__read(to, size, from, 56 + 2 * length);	/* from 3.12 on */
+	if (!n)
+		n = piece__read(to, size, from, 48 + length);
+	return n ? n : piece__read(to, size, from, 40 + length);	/* from 3.12 on, ASCII */
+}
+
+static ALWAYS_INLINE __u32 table__read(void *to, const __u32 size, __u64 from, __u64 length)
+{
+	__u32 n = piece__read(to, size, from, 48 + length);		/* without the GIL */
+
+	return n ? n : piece__read(to, size, from, 32 + length);
 }
 
 static ALWAYS_INLINE __u64 object__length(__u64 object, __u16 at)
@@ -69,8 +80,7 @@ static ALWAYS_INLINE long code__fill(struct scratch *s, const struct python_layo
 	__builtin_memcpy(rec->object, s->python.code, sizeof(rec->object));
 	rec->len[CODE_NAME] = text__read(to, size, address[CODE_NAME], length[CODE_NAME]);
 	rec->len[CODE_FILE] = text__read(to + size, size, address[CODE_FILE], length[CODE_FILE]);
-	rec->len[CODE_TABLE] = piece__read(to + 2 * size, size, address[CODE_TABLE],
-					   OBJECT_HEAD_LEAST + 16 + length[CODE_TABLE]);
+	rec->len[CODE_TABLE] = table__read(to + 2 * size, size, address[CODE_TABLE], length[CODE_TABLE]);
 	bpf_ringbuf_submit(rec, ring__lazy());
 	return 0;
 }

@@ -7,6 +7,7 @@ by an exception on purpose, after it has printed "done".
 """
 import sys
 import threading
+import time
 
 import launching
 
@@ -27,6 +28,7 @@ def suspended():
 
 def main(parts):
     launching.start()
+    time.sleep(0.5)	# an interpreter is known some milliseconds after it has started
     event, generator = threading.Event(), suspended()
     next(generator)
     thread = threading.Thread(target=waiting, args=(event, 5))
