@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define QUALNAME (BASE + 0x800)
 #define FILE_NAME (BASE + 0xc00)
 #define TABLE (BASE + 0x1000)
-#define MAX_READS 15		/* head, four objects in three parts each, the head again, twice */
+#define MAX_READS 40		/* three heads, each with three texts in two parts; four objects in four */
 
 struct patch {
 	uint8_t when;		/* before this read; 0: before any */
