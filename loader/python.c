@@ -209,21 +209,6 @@ static uint32_t publish(struct python *py, const struct python_layout *layout, u
 	return i;
 }
 
-/* What is the same in all processes of a file. */
-static void complete(struct python_layout *l, const struct python_offsets *o)
-{
-	l->code_qualname = o->code_qualname ? (__u16)o->code_qualname : PYTHON_ABSENT;
-	l->str_length = (__u16)o->str_length;
-	l->bytes_size = (__u16)o->bytes_size;
-	l->runtime_interpreters = (__u16)o->runtime_interpreters;
-	l->interpreter_next = (__u16)o->interpreter_next;
-	l->interpreter_threads = (__u16)o->interpreter_threads;
-	l->thread_next = (__u16)o->thread_next;
-	l->thread_interpreter = (__u16)o->thread_interpreter;
-	l->thread_chunk = o->minor == 11 ? 296 : o->minor == 12 ? 232 : PYTHON_ABSENT;
-	l->type_code = 0;
-}
-
 /* 0, or -EAGAIN: not ready, or another error: it won't be. */
 static int learn(struct python *py, struct process *p, const struct mapping *m)
 {
@@ -250,7 +235,7 @@ static int learn(struct python *py, struct process *p, const struct mapping *m)
 		return err;
 	is.code = layout.type_code;
 	is.runtime = runtime;
-	complete(&layout, &in->runtime->offsets);
+	layout.type_code = 0;	/* the rest is the same in all processes of a file */
 	is.layout = publish(py, &layout, m->file);
 	if (is.layout)
 		processes__set_python(py->processes, p, &is);

@@ -76,7 +76,8 @@ static const struct python_offsets known[] = {
 		.code_qualname = 128,
 		.layout = { CODE_LAYOUT(0), .style = PYTHON_ENTRY_FRAMES,
 			    .position = PYTHON_POSITION_POINTER, .owner_shim = 3,
-			    .owner_generator = 1, .thread_id = 152, .top = NONE, .cframe = 56,
+			    .owner_generator = 1, .thread_id = 152, .thread_chunk = 296,
+			    .top = NONE, .cframe = 56,
 			    .cframe_top = 8, .cframe_previous = 16, .frame_code = 32,
 			    .frame_back = 48, .frame_position = 56, .frame_entry = 68,
 			    .frame_owner = 69, .code_first_line = 72, .code_version = NONE,
@@ -85,7 +86,8 @@ static const struct python_offsets known[] = {
 		.minor = 12, .lines = PYTHON_LINES_311, .runtime_key = 1544,
 		.runtime_interpreters = 40, .interpreter_threads = 72, OBJECTS, STR_312,
 		.code_qualname = 128,
-		.layout = { SHIM_LAYOUT, CODE_312_LAYOUT(0), .thread_id = 136, .top = NONE,
+		.layout = { SHIM_LAYOUT, CODE_312_LAYOUT(0), .thread_id = 136, .thread_chunk = 232,
+			    .top = NONE,
 			    .cframe = 56, .cframe_top = 0, .cframe_previous = 8,
 			    .frame_owner = 70, .code_traceable = 176, .code_start = 192 },
 	}, {
@@ -121,8 +123,10 @@ static uint16_t farther(uint16_t end, uint16_t at, uint16_t size)
 	return at != NONE && at + size > end ? (uint16_t)(at + size) : end;
 }
 
-static void layout__measure(struct python_layout *l)
+/* What of a layout follows from the rest. */
+static void layout__complete(struct python_offsets *o)
 {
+	struct python_layout *l = &o->layout;
 	uint16_t frame = farther(0, l->frame_code, 8);
 	uint16_t code = farther(0, l->code_type, 8);
 
@@ -139,6 +143,16 @@ static void layout__measure(struct python_layout *l)
 	code = farther(code, l->code_version, 4);
 	code = farther(code, l->code_traceable, 4);
 	l->code_bytes = (uint16_t)((code + 7) / 8 * 8);
+	l->code_qualname = o->code_qualname ? (uint16_t)o->code_qualname : NONE;
+	l->str_length = (uint16_t)o->str_length;
+	l->bytes_size = (uint16_t)o->bytes_size;
+	l->runtime_interpreters = (uint16_t)o->runtime_interpreters;
+	l->interpreter_next = (uint16_t)o->interpreter_next;
+	l->interpreter_threads = (uint16_t)o->interpreter_threads;
+	l->thread_next = (uint16_t)o->thread_next;
+	l->thread_interpreter = (uint16_t)o->thread_interpreter;
+	if (!l->thread_chunk)
+		l->thread_chunk = NONE;
 }
 
 int python_offsets__of(unsigned int minor, bool free_threaded, struct python_offsets *out)
@@ -147,7 +161,7 @@ int python_offsets__of(unsigned int minor, bool free_threaded, struct python_off
 		if (known[i].minor != minor || known[i].free_threaded != free_threaded)
 			continue;
 		*out = known[i];
-		layout__measure(&out->layout);
+		layout__complete(out);
 		return 0;
 	}
 	return -ENOTSUP;
@@ -289,7 +303,7 @@ int python_offsets__from_debug(const void *bytes, size_t size, struct python_off
 	told.layout.code_type = (uint16_t)told.object_type;
 	if (r.bad)
 		return -ENOTSUP;
-	layout__measure(&told.layout);
+	layout__complete(&told);
 	*out = told;
 	return 0;
 }
