@@ -121,9 +121,7 @@ static long python__frame(__u64 i, struct scratch **ctx)
  */
 static ALWAYS_INLINE void python__even_out(struct scratch *s, const struct python_layout *l)
 {
-	bool outermost = s->python.cframe - s->python.state < STATE_BYTES;
-
-	if (l->style == PYTHON_CFRAMES && !outermost && s->python.cframe) {
+	if (l->style == PYTHON_CFRAMES && s->python.cframe && !state__has(s, s->python.cframe)) {
 		run__begin(s);
 		run__end(s, s->python.cframe);
 		word__add(s, (__u64)FRAME_RUN_MORE << 60);

@@ -21,6 +21,11 @@
 
 /* --- runs --------------------------------------------------------------------------------- */
 
+static ALWAYS_INLINE bool state__has(const struct scratch *s, __u64 address)
+{
+	return address - s->python.state < STATE_BYTES;
+}
+
 static ALWAYS_INLINE void run__begin(struct scratch *s)
 {
 	s->python.run = s->nr;
@@ -33,7 +38,7 @@ static ALWAYS_INLINE void run__begin(struct scratch *s)
  */
 static ALWAYS_INLINE void run__end(struct scratch *s, __u64 marker)
 {
-	if (marker - s->python.state < STATE_BYTES)
+	if (state__has(s, marker))
 		word__put(s, s->python.run, FRAME_MAKE_ADDRESS(FRAME_RUN, FRAME_NOWHERE));
 	else
 		word__put(s, s->python.run, (__u64)FRAME_RUN_AT << 60 |
@@ -81,11 +86,6 @@ static ALWAYS_INLINE bool list__is_open(const struct scratch *s, const struct py
 {
 	return !s->python.again && s->python.run == s->python.start && l->cframe != PYTHON_ABSENT &&
 	       l->top == PYTHON_ABSENT;
-}
-
-static ALWAYS_INLINE bool state__has(const struct scratch *s, __u64 address)
-{
-	return address - s->python.state < STATE_BYTES;
 }
 
 /*

@@ -80,10 +80,6 @@ static ALWAYS_INLINE void frame__goes_on(struct scratch *s)
 		s->python.len = 0;
 }
 
-/*
- * A code object; its frames keep it from being freed during the walk. NULL: can't be read. One that is no
- * code object has no address.
- */
 /* What tells a text from another that had its address before; see python_frames.h. */
 static __noinline __u64 text__mark(__u64 address, __u64 h, bool is_str)
 {
@@ -115,6 +111,10 @@ static ALWAYS_INLINE __u32 code__check(struct scratch *s, const struct python_la
 	return (__u32)(h >> 32);
 }
 
+/*
+ * A code object; its frames keep it from being freed during the walk. NULL: can't be read. One that is no
+ * code object has no address.
+ */
 static __noinline const struct known_code *code__read(struct scratch *s, const struct python_layout *l,
 						      __u64 code)
 {
