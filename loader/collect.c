@@ -133,7 +133,10 @@ static bool is_python_call(void *ctx, __u64 word)
 	return python__is_call(c->config.python, word);
 }
 
-/* The words of a whole stack as they were recorded: its Python frames are put in their places. */
+/*
+ * The words of a stack as they were recorded: its Python frames are put in their places. What doesn't end
+ * is the first part of one that comes as a copy (copies.h), and stays as it is.
+ */
 static uint32_t add_recorded(struct collect *c, const __u64 *words, uint32_t nr, const struct process *p,
 			     uint64_t time)
 {
@@ -141,14 +144,13 @@ static uint32_t add_recorded(struct collect *c, const __u64 *words, uint32_t nr,
 	uint32_t stack;
 	size_t len;
 
-	if (!p || !python_merge__chain(words, nr))
+	if (!p || !python_merge__chain(words, nr) || stacks__end((const uint64_t *)words, nr) == NR_END)
 		return add_stack(c, words, nr, p, time);
 	merged = malloc(python_merge__room(nr) * sizeof(*merged));
 	if (!merged)
 		return STACKS_NONE;
 	len = python_merge(words, nr, is_python_call, c, merged);
-	if (c->config.names && python_names__met(c->config.names, p, (const uint64_t *)merged,
-						 (uint32_t)len))
+	if (python_names__met(c->config.names, p, (const uint64_t *)merged, (uint32_t)len))
 		c->counters.no_memory++;
 	stack = add_stack(c, merged, (uint32_t)len, p, time);
 	free(merged);
@@ -157,18 +159,13 @@ static uint32_t add_recorded(struct collect *c, const __u64 *words, uint32_t nr,
 
 static void on_stack(struct collect *c, const struct rec_stack *rec, size_t size)
 {
-	const __u64 *words = (const __u64 *)(rec + 1);
 	uint32_t stack;
 
 	if (rec->nr > GPUCOLLECT_MAX_WORDS || sizeof(*rec) + rec->nr * sizeof(__u64) > size) {
 		c->counters.unreadable_records++;
 		return;
 	}
-	/* What doesn't end is the first part of a stack that comes as a copy: see copies.h. */
-	if (stacks__end((const uint64_t *)words, rec->nr) == NR_END)
-		stack = add_stack(c, words, rec->nr, process_of(c, rec->tgid), rec->head.time);
-	else
-		stack = add_recorded(c, words, rec->nr, process_of(c, rec->tgid), rec->head.time);
+	stack = add_recorded(c, (const __u64 *)(rec + 1), rec->nr, process_of(c, rec->tgid), rec->head.time);
 	if (!stack || stacks__alias(c->config.stacks, rec->hash, stack))
 		c->counters.no_memory++;
 }
@@ -236,7 +233,7 @@ static uint32_t unwind_raw(struct collect *c, const struct rec_raw *rec, struct 
 
 static void on_thread(struct collect *c, const struct process *p, uint32_t tid)
 {
-	if (c->config.threads && thread_names__met(c->config.threads, p, tid))
+	if (thread_names__met(c->config.threads, p, tid))
 		c->counters.no_memory++;
 }
 
@@ -364,8 +361,7 @@ static void on_known(struct collect *c, const struct rec_head *head, size_t size
 	else if (head->type == REC_LAUNCH)
 		on_launch(c, launch, p, stack_of(c, p, launch->user, head->time));
 	else if (head->type == REC_CODE)
-		c->counters.no_memory += c->config.names &&
-					 python_names__told(c->config.names, p, (const void *)head);
+		c->counters.no_memory += python_names__told(c->config.names, p, (const void *)head) != 0;
 	else if (c->config.launches)
 		launches__hello(c->config.launches, p, library->fd);
 }

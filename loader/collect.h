@@ -35,7 +35,7 @@ struct collect_config {
 	struct jit *jit;		/* NULL: code made at run time stays without names */
 	const struct python *python;
 	struct python_names *names;	/* of Python's functions */
-	struct thread_names *threads;	/* NULL: nobody asks for them */
+	struct thread_names *threads;
 	bool all;
 	collect_mapped mapped;
 	void (*catch_up)(void *ctx);	/* has `recent` filled with all that the kernel told */

@@ -212,22 +212,32 @@ static bool is_interpreter(const struct path *path, uint64_t word)
 	       path->in.python && python__is_interpreter(path->in.python, FRAME_FILE_ID(word));
 }
 
+/* A function of the interpreter's; false: it is none. */
+static bool resolve_own(const struct path *path, uint64_t word, struct resolved *res, const char **symbol)
+{
+	if (!is_interpreter(path, word) || !symbols__resolve(path->in.symbols, word, res))
+		return false;
+	*symbol = res->symbol ? res->symbol : res->name;
+	return true;
+}
+
 /* Whether a frame of a stack with Python frames tells nothing beside them. */
 static bool is_internal(const struct path *path, uint64_t word)
 {
 	struct resolved res;
+	const char *symbol;
 
-	if (!is_interpreter(path, word) || !symbols__resolve(path->in.symbols, word, &res))
+	if (!resolve_own(path, word, &res, &symbol))
 		return false;
-	return res.kind == RESOLVED_UNNAMED || python_fold__is_internal(res.symbol ? res.symbol : res.name);
+	return res.kind == RESOLVED_UNNAMED || python_fold__is_internal(symbol);
 }
 
 static bool is_main(const struct path *path, uint64_t word)
 {
 	struct resolved res;
+	const char *symbol;
 
-	return is_interpreter(path, word) && symbols__resolve(path->in.symbols, word, &res) &&
-	       python_fold__is_main(res.symbol ? res.symbol : res.name);
+	return resolve_own(path, word, &res, &symbol) && python_fold__is_main(symbol);
 }
 
 /*

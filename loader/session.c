@@ -93,8 +93,7 @@ static void on_second(struct session *s)
 	s->mappings_missed = false;
 	processes__sweep(s->processes);
 	session__look_for_targets(s);
-	if (s->threads)
-		thread_names__look_again(s->threads, s->processes);
+	thread_names__look_again(s->threads, s->processes);
 	progress__show(s->options, s->collect, s->probes, clock__now_ns() - s->started);
 }
 

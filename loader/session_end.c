@@ -206,7 +206,7 @@ static int build_profile(struct session *s, struct symbols *symbols, struct prof
 
 	if (!err)
 		err = add_files(s, symbols);
-	if (!err && s->threads)
+	if (!err)
 		err = thread_names__add(s->threads, s->processes, p);
 	if (!err)
 		err = report__build(&in, p);

@@ -43,7 +43,7 @@ struct session {
 	struct debuginfod *debuginfod;	/* NULL: not wanted */
 	struct tally *tally;
 	struct launches *launches;
-	struct thread_names *threads;	/* NULL: not shown */
+	struct thread_names *threads;
 	struct library *library;
 	struct sites *sites;
 	struct attach *attach;

@@ -180,17 +180,16 @@ static const char *base_name(const char *path)
 }
 
 /* As a traceback has it: function, file, line; whole, however long. */
-static bool add_python(struct text *t, const struct profile_frame *f)
+static void add_python(struct text *t, const struct profile_frame *f)
 {
 	text__add_string(t, f->name && f->name[0] ? f->name : "[no name]");
 	if (!f->file)
-		return false;
+		return;
 	text__add_string(t, " (");
 	text__add_string(t, f->file);
 	if (f->line)
 		text__printf(t, ":%" PRIu32, f->line);
 	text__add_string(t, ")");
-	return false;
 }
 
 /* The raw text of a frame; tells whether it isn't whole. */
@@ -233,7 +232,8 @@ static bool add_name(struct text *t, const struct profile_frame *f)
 			name = "[kernel with an empty name]";
 		return names__add_short(t, name, NAMES_GPU_BYTES);
 	case PROFILE_PYTHON:
-		return add_python(t, f);
+		add_python(t, f);
+		return false;
 	default:
 		return names__add_short(t, name[0] ? name : "[unknown]", NAMES_BYTES);
 	}
