@@ -93,12 +93,6 @@ static void on_mapped(void *ctx, const struct sampling_event *event)
 		t->mapped = true;
 }
 
-static int no_log(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	(void)level, (void)fmt, (void)ap;
-	return 0;
-}
-
 static void *map_array(const struct bpf_map *map, size_t bytes)
 {
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
@@ -110,7 +104,7 @@ static int load(struct sampled *t)
 {
 	int err;
 
-	libbpf_set_print(no_log);
+	libbpf_set_print(NULL);
 	t->skel = agree_bpf__open();
 	if (!t->skel)
 		return -errno;

@@ -47,17 +47,11 @@ struct cost {
 	struct form form[NR_FORMS];
 };
 
-static int no_log(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	(void)level, (void)fmt, (void)ap;
-	return 0;
-}
-
 static int load(struct cost *c)
 {
 	int err;
 
-	libbpf_set_print(no_log);
+	libbpf_set_print(NULL);
 	c->skel = python_cost_bpf__open();
 	if (!c->skel)
 		return -errno;

@@ -56,17 +56,11 @@ NOINLINE static void descend(int depth)
 	sink += room[0];
 }
 
-static int no_log(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	(void)level, (void)fmt, (void)ap;
-	return 0;
-}
-
 static int load(struct cost *c)
 {
 	int err;
 
-	libbpf_set_print(no_log);
+	libbpf_set_print(NULL);
 	c->skel = unwind_cost_bpf__open();
 	if (!c->skel)
 		return -errno;

@@ -29,7 +29,7 @@ def children(pid):
         return [int(child) for child in f.read().split()]
 
 
-class Running:
+class Running(L.Counted):
     """gpucollect on gpu_until, in a session of its own, as a terminal's foreground group."""
 
     def __init__(self, *options, metric="launches", mode="library", pace="1000"):
@@ -42,15 +42,6 @@ class Running:
                                         start_new_session=True)
         check(self.process.stdout.readline().startswith("ready"), "gpu_until: not ready")
         self.target = children(self.process.pid)[0]
-
-    def made(self):
-        self.process.stdin.write("?")
-        self.process.stdin.flush()
-        return int(self.process.stdout.readline().split()[1])
-
-    def at_least(self, launches):
-        while self.made() < launches:
-            time.sleep(0.02)
 
     def end(self):
         out, err = self.process.communicate(timeout=60)

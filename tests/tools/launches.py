@@ -206,15 +206,8 @@ class Attached:
         wait_for(self.is_recording, "recording")
 
 
-class Launching:
-    """A process that launches until it is told to end, and then has to have noticed nothing."""
-
-    def __init__(self, check, pace=500):
-        self.check = check
-        self.process = subprocess.Popen([f"{PROGRAMS}/gpu_until", "2", str(pace)], env=environment(),
-                                        text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        check(self.process.stdout.readline().startswith("ready"), "gpu_until: not ready")
-        self.pid = str(self.process.pid)
+class Counted:
+    """Whoever has a gpu_until's ends in `process`: how many launches it has made."""
 
     def made(self):
         self.process.stdin.write("?")
@@ -224,6 +217,17 @@ class Launching:
     def at_least(self, launches):
         while self.made() < launches:
             time.sleep(0.02)
+
+
+class Launching(Counted):
+    """A process that launches until it is told to end, and then has to have noticed nothing."""
+
+    def __init__(self, check, pace=500):
+        self.check = check
+        self.process = subprocess.Popen([f"{PROGRAMS}/gpu_until", "2", str(pace)], env=environment(),
+                                        text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        check(self.process.stdout.readline().startswith("ready"), "gpu_until: not ready")
+        self.pid = str(self.process.pid)
 
     def end(self, what):
         out, _ = self.process.communicate(timeout=30)
