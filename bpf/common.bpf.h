@@ -95,13 +95,10 @@ static ALWAYS_INLINE void head__init(struct rec_head *head, __u16 type, __u32 si
  * A pid as the collector sees it: in a PID namespace of its own, numbers of the initial one
  * mean nothing to it. 0: the task isn't visible from there.
  */
-static ALWAYS_INLINE __u32 pid__seen(struct task_struct *task, struct pid *pid, __u32 global)
+static ALWAYS_INLINE __u32 pid__seen(struct pid *pid)
 {
-	__u32 level, i;
+	__u32 level = BPF_CORE_READ(pid, level), i;
 
-	if (!settings.pidns_inum)
-		return global;
-	level = BPF_CORE_READ(pid, level);
 	for (i = 1; i <= MAX_PIDNS_LEVEL && i <= level; i++) {
 		struct upid upid;
 
@@ -113,15 +110,17 @@ static ALWAYS_INLINE __u32 pid__seen(struct task_struct *task, struct pid *pid, 
 	return 0;
 }
 
+/* Each direct load of a pointer costs the verifier a search through all of the kernel's types. */
 static ALWAYS_INLINE __u32 task__tgid(struct task_struct *task)
 {
-	return pid__seen(task, task->group_leader->thread_pid,
-			 task->tgid);
+	if (!settings.pidns_inum)
+		return task->tgid;
+	return pid__seen(BPF_CORE_READ(task, group_leader, thread_pid));
 }
 
 static ALWAYS_INLINE __u32 task__tid(struct task_struct *task)
 {
-	return pid__seen(task, task->thread_pid, task->pid);
+	return settings.pidns_inum ? pid__seen(BPF_CORE_READ(task, thread_pid)) : task->pid;
 }
 
 /* Of the process that runs here. */

@@ -62,33 +62,28 @@ static ALWAYS_INLINE void library__hello(struct task_struct *task, __s32 fd)
 	bpf_ringbuf_submit(rec, BPF_RB_FORCE_WAKEUP);
 }
 
-SEC("uprobe")
-int gpucollect_site(struct pt_regs *ctx)
+/* The arguments that the library's site has; false: it only says hello. */
+static ALWAYS_INLINE bool site__args(struct rec_launch *launch, struct task_struct *task,
+				     const struct pt_regs *ctx)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct rec_launch launch = {};
 	struct channel_launch args = {};
-	const struct proc *proc;
 
-	if (!launch__init(&launch, task, &proc))
-		return 0;
 	if (!PT_REGS_PARM1(ctx)) {
 		library__hello(task, (__s32)PT_REGS_PARM2(ctx));
-		return 0;
+		return false;
 	}
 	count(SEEN_LAUNCH);
-	launch.id = PT_REGS_PARM1(ctx);
+	launch->id = PT_REGS_PARM1(ctx);
 	if (bpf_probe_read_user(&args, sizeof(args), (void *)PT_REGS_PARM2(ctx)))
 		count(LOST_ARGS);
-	launch.function = args.function;
-	launch.stream = args.stream;
-	__builtin_memcpy(launch.grid, args.grid, sizeof(launch.grid));
-	__builtin_memcpy(launch.block, args.block, sizeof(launch.block));
-	launch.shared_bytes = args.shared_bytes;
-	launch.entry = args.entry;
-	launch.flags = args.flags;
-	launch__send(&launch, task, proc, ctx);
-	return 0;
+	launch->function = args.function;
+	launch->stream = args.stream;
+	__builtin_memcpy(launch->grid, args.grid, sizeof(launch->grid));
+	__builtin_memcpy(launch->block, args.block, sizeof(launch->block));
+	launch->shared_bytes = args.shared_bytes;
+	launch->entry = args.entry;
+	launch->flags = args.flags;
+	return true;
 }
 
 /* --- without the library: arguments at the driver's entries -------------------------------- */
@@ -211,42 +206,67 @@ static ALWAYS_INLINE long launch__args(struct rec_launch *l, const struct pt_reg
 	}
 }
 
-/*
- * The cookie is the entry. One call on several devices is a launch on each of them, all from one
- * stack: the stack is taken once.
- */
-SEC("uprobe")
-int gpucollect_launch(struct pt_regs *ctx)
+/* False: the launch is told of by the library. */
+static ALWAYS_INLINE bool entry__args(struct rec_launch *launch, const struct proc *proc,
+				      const struct pt_regs *ctx)
+{
+	/* A probe sits in the file and fires in processes that have the library, too. */
+	if (settings.library && !(proc && proc->flags & PROC_PROBED))
+		return false;
+	if (launch->entry == ENTRY_COOPERATIVE || launch->entry == ENTRY_COOPERATIVE_PTSZ ||
+	    launch->entry == ENTRY_COOPERATIVE_MULTI)
+		launch->flags |= LAUNCH_COOPERATIVE;
+	if (launch->entry == ENTRY_LAUNCH_KERNEL_PTSZ || launch->entry == ENTRY_COOPERATIVE_PTSZ ||
+	    launch->entry == ENTRY_LAUNCH_KERNEL_EX_PTSZ || launch->entry == ENTRY_GRAPH_LAUNCH_PTSZ)
+		launch->flags |= LAUNCH_PTSZ;
+	count(SEEN_LAUNCH);
+	if (launch__args(launch, ctx))
+		count(LOST_ARGS);
+	return true;
+}
+
+/* One call on several devices is a launch on each of them, all from one stack: it is taken once. */
+static ALWAYS_INLINE void launch__others(struct rec_launch *launch, const struct pt_regs *ctx)
+{
+	__u32 nr = (__u32)PT_REGS_PARM2(ctx), i;
+
+	for (i = 1; i < 64 && i < nr; i++) {
+		count(SEEN_LAUNCH);
+		if (args__multi(launch, PT_REGS_PARM1(ctx), i))
+			count(LOST_ARGS);
+		if (bpf_ringbuf_output(&ring, launch, sizeof(*launch), ring__lazy()))
+			count(LOST_LAUNCH);
+	}
+}
+
+/* The cookie is the driver's entry, 0 the library's site: one program, which is checked once. */
+static ALWAYS_INLINE int probe(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 cookie = bpf_get_attach_cookie(ctx);
 	struct rec_launch launch = {};
 	const struct proc *proc;
-	__u32 i, nr = 1;
 
 	if (!launch__init(&launch, task, &proc))
 		return 0;
-	/* A probe sits in the file and fires in processes that have the library, too. */
-	if (settings.library && !(proc && proc->flags & PROC_PROBED))
+	launch.entry = (__u16)cookie;
+	if (!(cookie ? entry__args(&launch, proc, ctx) : site__args(&launch, task, ctx)))
 		return 0;
-	launch.entry = (__u16)bpf_get_attach_cookie(ctx);
-	if (launch.entry == ENTRY_COOPERATIVE || launch.entry == ENTRY_COOPERATIVE_PTSZ ||
-	    launch.entry == ENTRY_COOPERATIVE_MULTI)
-		launch.flags |= LAUNCH_COOPERATIVE;
-	if (launch.entry == ENTRY_LAUNCH_KERNEL_PTSZ || launch.entry == ENTRY_COOPERATIVE_PTSZ ||
-	    launch.entry == ENTRY_LAUNCH_KERNEL_EX_PTSZ || launch.entry == ENTRY_GRAPH_LAUNCH_PTSZ)
-		launch.flags |= LAUNCH_PTSZ;
-	if (launch.entry == ENTRY_COOPERATIVE_MULTI)
-		nr = (__u32)PT_REGS_PARM2(ctx);
-	count(SEEN_LAUNCH);
-	if (launch__args(&launch, ctx))
-		count(LOST_ARGS);
 	launch__send(&launch, task, proc, ctx);
-	for (i = 1; i < 64 && i < nr; i++) {
-		count(SEEN_LAUNCH);
-		if (args__multi(&launch, PT_REGS_PARM1(ctx), i))
-			count(LOST_ARGS);
-		if (bpf_ringbuf_output(&ring, &launch, sizeof(launch), ring__lazy()))
-			count(LOST_LAUNCH);
-	}
+	if (cookie == ENTRY_COOPERATIVE_MULTI)
+		launch__others(&launch, ctx);
 	return 0;
+}
+
+SEC("uprobe")
+int gpucollect_probe(struct pt_regs *ctx)
+{
+	return probe(ctx);
+}
+
+/* For links to one place each, where there are others for several: see probes__settings. */
+SEC("uprobe")
+int gpucollect_probe_each(struct pt_regs *ctx)
+{
+	return probe(ctx);
 }

@@ -72,6 +72,7 @@ struct scratch {
 	__u32 tgid;
 	struct unwind_regs regs;
 	__u64 mm;
+	__u64 env_end;		/* top of the main thread's stack */
 	struct readable mem;
 	struct mapping map;	/* the one hit last; end 0: none */
 	__u32 slot;

@@ -53,24 +53,31 @@ static ALWAYS_INLINE __u64 stack__send_part(struct scratch *s)
 #define RAW_LARGE 65536
 #define RAW_HUGE 262144
 
-/*
- * Copies the stack by whole pages: large frames have some that were never touched. Constant offsets
- * and sizes: the verifier knows the record's.
- */
-static ALWAYS_INLINE void raw__copy(struct rec_raw *raw, __u32 len, const __u32 size)
+struct raw_copy {
+	struct rec_raw *raw;
+	__u64 nr;		/* chunks that there is room for: of the record, whose size the verifier knows */
+};
+
+static long raw__chunk(__u64 i, struct raw_copy *c)
 {
-	__u8 *stack = (__u8 *)(raw + 1);
-	__u32 i;
+	struct rec_raw *raw = c->raw;
 	long err;
 
+	if (i >= c->nr)
+		return 1;
+	err = bpf_probe_read_user((__u8 *)(raw + 1) + i * RAW_CHUNK, RAW_CHUNK,
+				  (void *)(raw->start + i * RAW_CHUNK));
+	raw->holes[i / 64 % (RAW_MAX / RAW_CHUNK / 64)] |= (__u64)err >> 63 << (i % 64);
+	return 0;
+}
+
+/* Copies the stack by whole pages: large frames have some that were never touched. */
+static ALWAYS_INLINE void raw__copy(struct rec_raw *raw, __u32 len, const __u32 size)
+{
+	struct raw_copy copy = { .raw = raw, .nr = size / RAW_CHUNK };
+
 	raw->len = len < size ? len : size;
-#pragma nounroll
-	for (i = 0; i < size / RAW_CHUNK && i * RAW_CHUNK < len; i++) {
-		err = bpf_probe_read_user(stack + i * RAW_CHUNK, RAW_CHUNK,
-					  (void *)(raw->start + i * RAW_CHUNK));
-		/* No branch: the verifier would follow both sides, 256 times. */
-		raw->holes[i / 64] |= (__u64)err >> 63 << (i % 64);
-	}
+	bpf_loop((len + RAW_CHUNK - 1) / RAW_CHUNK, raw__chunk, &copy, 0);
 }
 
 /* The frame at which the walk stopped; rbx lies below the copy and is fetched here. */

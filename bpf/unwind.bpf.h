@@ -25,7 +25,7 @@ static long stack__vma(struct task_struct *task, struct vm_area_struct *vma, str
 
 	if (vma->vm_flags & device)
 		return 0;
-	st.mm = (__u64)task->mm;
+	st.mm = (*s)->mm;
 	st.start = vma->vm_start;
 	st.end = vma->vm_end;
 	(*s)->mem.lo = st.start;
@@ -43,7 +43,7 @@ static long stack__vma(struct task_struct *task, struct vm_area_struct *vma, str
 static ALWAYS_INLINE void stack__find(struct scratch *s, struct task_struct *task, __u64 sp)
 {
 	__u32 tid = bpf_get_current_pid_tgid();
-	__u64 top = task->mm->env_end, mm = s->mm;
+	__u64 top = s->env_end, mm = s->mm;
 	struct thread_stack *st;
 
 	s->mem.lo = 0;
@@ -326,7 +326,7 @@ static ALWAYS_INLINE bool behind_breakpoint(struct task_struct *task, const stru
 	__u8 code[2] = {};
 	__u64 top = 0;
 
-	if (!bpf_core_field_exists(task->utask) || !task->utask)
+	if (!bpf_core_field_exists(task->utask) || !BPF_CORE_READ(task, utask))
 		return false;
 	if (bpf_probe_read_user(code, sizeof(code), (void *)(regs->ip - 1)) || code[0] != 0xcc ||
 	    code[1] == 0xcc || code[1] == 0xe8)
@@ -349,7 +349,10 @@ static ALWAYS_INLINE bool behind_syscall(__u64 pc)
 static __noinline void walk__start(struct scratch *s, struct task_struct *task,
 				   const struct pt_regs *regs, bool in_syscall, bool in_trap)
 {
-	s->mm = (__u64)task->mm;
+	struct mm_struct *mm = task->mm;
+
+	s->mm = (__u64)mm;
+	s->env_end = mm->env_end;
 	s->map.start = 0;
 	s->map.end = 0;
 	words__start(s);

@@ -98,6 +98,25 @@ static int probes__choose_cgroup(struct probes *p, int fd)
 	return bpf_map_update_elem(bpf_map__fd(p->skel->maps.cgroups), &key, &value, BPF_ANY) ? -errno : 0;
 }
 
+/*
+ * A link for several places needs a program that is loaded for such links. Before Linux 6.10 they can't be
+ * limited to a process: where that matters, entries have links to one place each, and another program.
+ */
+static void probes__choose_programs(struct probes *p, const struct probes_config *config)
+{
+	struct bpf_program *multi = p->skel->progs.gpucollect_probe;
+
+	p->one_process = config->one_process;
+	p->multi = config->launches && uprobes__supported();
+	p->multi_launches = p->multi && (!config->one_process || uprobes__per_process());
+	bpf_program__set_autoload(p->skel->progs.gpucollect_sample, config->cpu);
+	bpf_program__set_autoload(multi, p->multi);
+	bpf_program__set_autoload(p->skel->progs.gpucollect_probe_each,
+				  config->launches && !p->multi_launches);
+	if (p->multi)
+		bpf_program__set_expected_attach_type(multi, (enum bpf_attach_type)UPROBES_ATTACH_TYPE);
+}
+
 static int probes__settings(struct probes *p, const struct probes_config *config)
 {
 	struct gpucollect_bpf__rodata *ro = p->skel->rodata;
@@ -112,17 +131,7 @@ static int probes__settings(struct probes *p, const struct probes_config *config
 	ro->settings.cgroup = config->cgroup_fd >= 0;
 	ro->settings.self = (uint32_t)getpid();
 	bpf_program__set_autoload(p->skel->progs.gpucollect_sample, config->cpu);
-	bpf_program__set_autoload(p->skel->progs.gpucollect_site, config->launches);
-	bpf_program__set_autoload(p->skel->progs.gpucollect_launch, config->launches);
-	p->one_process = config->one_process;
-	p->multi = config->launches && uprobes__supported();
-	p->multi_launches = p->multi && (!config->one_process || uprobes__per_process());
-	if (p->multi)
-		bpf_program__set_expected_attach_type(p->skel->progs.gpucollect_site,
-				(enum bpf_attach_type)UPROBES_ATTACH_TYPE);
-	if (p->multi_launches)
-		bpf_program__set_expected_attach_type(p->skel->progs.gpucollect_launch,
-				(enum bpf_attach_type)UPROBES_ATTACH_TYPE);
+	probes__choose_programs(p, config);
 	return 0;
 }
 
@@ -338,17 +347,19 @@ static int attach_multi(struct probe *probe, const struct bpf_program *prog, con
 	return 0;
 }
 
-static int attach(struct probes *p, const struct bpf_program *prog, bool multi, const char *path,
-		  const uint64_t *offsets, const uint64_t *cookies, size_t nr, pid_t pid,
-		  struct probe **out)
+static int attach(struct probes *p, bool multi, const char *path, const uint64_t *offsets,
+		  const uint64_t *cookies, size_t nr, pid_t pid, struct probe **out)
 {
 	struct probe *probe;
 	int err = probe__new(p, multi ? 0 : nr, &probe);
 
 	if (err)
 		return err;
-	err = multi ? attach_multi(probe, prog, path, offsets, cookies, nr, pid) :
-		      attach_each(probe, prog, path, offsets, cookies, nr, pid);
+	if (multi)
+		err = attach_multi(probe, p->skel->progs.gpucollect_probe, path, offsets, cookies, nr, pid);
+	else
+		err = attach_each(probe, p->skel->progs.gpucollect_probe_each, path, offsets, cookies, nr,
+				  pid);
 	if (err)
 		probes__drop(p, probe);
 	else if (out)
@@ -359,7 +370,7 @@ static int attach(struct probes *p, const struct bpf_program *prog, bool multi, 
 int probes__attach_sites(struct probes *p, const char *path, const uint64_t *offsets, size_t nr,
 			 struct probe **out)
 {
-	return attach(p, p->skel->progs.gpucollect_site, p->multi, path, offsets, NULL, nr, -1, out);
+	return attach(p, p->multi, path, offsets, NULL, nr, -1, out);
 }
 
 bool probes__per_process(const struct probes *p)
@@ -370,8 +381,7 @@ bool probes__per_process(const struct probes *p)
 int probes__attach_launches(struct probes *p, const char *path, const uint64_t *offsets,
 			    const uint64_t *entries, size_t nr, pid_t pid, struct probe **out)
 {
-	return attach(p, p->skel->progs.gpucollect_launch, p->multi_launches, path, offsets, entries, nr,
-		      pid, out);
+	return attach(p, p->multi_launches, path, offsets, entries, nr, pid, out);
 }
 
 int probes__set_reader(struct probes *p, probes_record fn, void *ctx)
