@@ -223,6 +223,22 @@ static long python__search(__u64 i, struct scratch **ctx)
 }
 
 /*
+ * The version that the next code object will have: while it stays, each that is in use is the one that was
+ * read. With the time, for an interpreter that is ended and begun again counts anew: no program does that
+ * within 1/8 s and has other functions at the same addresses.
+ */
+#define STAMP_SHIFT 27
+static ALWAYS_INLINE __u64 python__stamp(const struct python_layout *l, __u64 runtime, __u64 interpreter)
+{
+	__u64 of = l->versions_of == PYTHON_VERSIONS_RUNTIME ? runtime : interpreter;
+	__u32 next = 0;
+
+	if (!l->versions_of || bpf_probe_read_user(&next, sizeof(next), (void *)(of + (__s64)l->versions_at)))
+		return 0;
+	return next ? bpf_ktime_get_ns() >> STAMP_SHIFT << 32 | next : 0;
+}
+
+/*
  * Where there are several interpreters, the thread may run in more than the one that it is known to run in
  * (up to 3.11 the first that it ever ran in, then the last): called by another, or calling it.
  */
@@ -233,8 +249,12 @@ static __noinline long python__others(struct scratch *s, __u64 runtime)
 	if (!l || !runtime)
 		return 0;
 	s->python.interpreter = python__pointer(runtime + l->runtime_interpreters);
-	if (!s->python.interpreter || !python__pointer(s->python.interpreter + l->interpreter_next))
+	if (!s->python.interpreter)
 		return 0;
+	if (!python__pointer(s->python.interpreter + l->interpreter_next)) {
+		s->python.stamp = python__stamp(l, runtime, s->python.interpreter);
+		return 0;
+	}
 	s->python.next = python__pointer(s->python.interpreter + l->interpreter_threads);
 	bpf_loop(SEARCH_STEPS, python__search, &s, 0);
 	return 0;
@@ -259,6 +279,7 @@ static __noinline void python__walk(struct scratch *s, struct task_struct *task,
 	if (!s->python.own)
 		return;
 	s->python.run = 0;
+	s->python.stamp = 0;
 	python__others(s, proc->python_runtime);
 	nr = s->python.run & (PYTHON_STATES - 1);
 	s->python.list[nr].state = s->python.own;

@@ -133,8 +133,11 @@ static __noinline long told__put(__u32 set, __u64 hash)
 	return 0;
 }
 
-/* Once for each function of each process, or again where others took its place in the table. */
-static ALWAYS_INLINE void code__tell(struct scratch *s, __u64 code, __u32 check)
+/*
+ * Once for each function of each process, or again where others took its place in the table. False: user
+ * space does not know it.
+ */
+static ALWAYS_INLINE bool code__tell(struct scratch *s, __u64 code, __u32 check)
 {
 	__u64 hash = hash__mix(hash__mix(code ^ (__u64)check << 48) ^ s->python.image ^ check);
 	__u64 unlike = 1, other;
@@ -142,15 +145,65 @@ static ALWAYS_INLINE void code__tell(struct scratch *s, __u64 code, __u32 check)
 	const volatile __u64 *told = bpf_map_lookup_elem(&told_codes, &set);
 
 	if (!told)
-		return;
+		return false;
 #pragma unroll
 	for (i = 0; i < TOLD_WAYS; i++) {
 		other = told[i] ^ hash;
 		barrier_var(other);	/* no branch: the verifier would follow both sides */
 		unlike &= (other | -other) >> 63;
 	}
-	if (unlike && !code__send(s, code, check))
-		told__put(set, hash);
+	if (!unlike)
+		return true;
+	if (code__send(s, code, check))
+		return false;
+	told__put(set, hash);
+	return true;
+}
+
+/* --- functions that were told of ---------------------------------------------------------- */
+
+static ALWAYS_INLINE __u64 recalled__sum(__u64 key, __u64 stamp, __u64 value)
+{
+	return (key ^ value * 0x9fb21c651e98df25ull) * 0xd6e8feb86659fd93ull + stamp;
+}
+
+static ALWAYS_INLINE struct recalled_code *code__recall(const struct scratch *s, __u64 code, __u64 *key)
+{
+	__u32 index;
+
+	*key = hash__mix(code ^ s->python.image * 0x9e3779b97f4a7c15ull);
+	index = *key >> (64 - RECALLED_SHIFT);
+	return s->python.stamp ? bpf_map_lookup_elem(&recalled_codes, &index) : NULL;
+}
+
+/* Fills `c` in; false: this function was not met yet, or is another by now. */
+static ALWAYS_INLINE bool recalled__take(const struct recalled_code *r, __u64 key, __u64 stamp,
+					 struct known_code *c)
+{
+	__u64 value;
+
+	if (!r || r->key != key || r->stamp != stamp)
+		return false;
+	value = *(volatile __u64 *)&r->value;
+	if (r->sum != recalled__sum(key, stamp, value))
+		return false;
+	c->check = (__u32)value;
+	c->traceable = value >> 32;
+	return true;
+}
+
+/* A function with a version that is still to come would show that it is not the next one that was read. */
+static ALWAYS_INLINE void recalled__put(struct recalled_code *r, __u64 key, const struct scratch *s,
+					const struct python_layout *l, const struct known_code *c)
+{
+	__u64 value = (__u64)c->traceable << 32 | c->check;
+
+	if (!r || python__u32(s->python.code, l->code_version, PYTHON_CODE_BYTES) >= (__u32)s->python.stamp)
+		return;
+	r->key = key;
+	r->stamp = s->python.stamp;
+	r->value = value;
+	r->sum = recalled__sum(key, s->python.stamp, value);
 }
 
 #endif

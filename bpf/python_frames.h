@@ -30,6 +30,12 @@ enum python_position {
 #define PYTHON_FRAME_BYTES 128u	/* of a frame that are looked at, at most */
 #define PYTHON_CODE_BYTES 256u	/* the same of a code object */
 
+enum python_versions_of {
+	PYTHON_VERSIONS_NONE = 0,	/* not known, or there are no versions */
+	PYTHON_VERSIONS_INTERPRETER = 1,
+	PYTHON_VERSIONS_RUNTIME = 2,	/* a variable, so far from _PyRuntime */
+};
+
 struct python_layout {
 	__u32 tsd_at;		/* from the thread pointer: where the thread's state is, or a pointer... */
 	__u32 tsd_then;		/* ...from which it is this far; PYTHON_TSD_DIRECT: it is there itself */
@@ -72,7 +78,9 @@ struct python_layout {
 	__u16 thread_next;
 	__u16 thread_interpreter;
 	__u16 thread_chunk;	/* where its frames are: a chunk, what is free of it, its end; 3.11, 3.12 */
-	__u16 pad[3];
+	/* where the version is that the next code object will have, u32; see unwind/python_versions.h */
+	__u16 versions_of;	/* enum python_versions_of */
+	__s32 versions_at;
 	__u64 type_code;	/* address of PyCode_Type, 0: not known; each struct proc has its own */
 };
 _Static_assert(sizeof(struct python_layout) == 88, "elements of a map that is mapped");

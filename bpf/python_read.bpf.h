@@ -111,6 +111,25 @@ static ALWAYS_INLINE __u32 code__check(struct scratch *s, const struct python_la
 	return (__u32)(h >> 32);
 }
 
+/* All that is needed of it, into `c`. 1: user space knows it; -1: can't be read. */
+static ALWAYS_INLINE long code__read_whole(struct scratch *s, const struct python_layout *l, __u64 code,
+					   struct known_code *c)
+{
+	__u32 bytes = l->code_bytes;
+
+	if (bytes > PYTHON_CODE_BYTES || bpf_probe_read_user(s->python.code, bytes, (void *)code))
+		return -1;
+	if (s->python.type &&
+	    python__u64(s->python.code, l->code_type, PYTHON_CODE_BYTES) != s->python.type)
+		return 0;
+	c->address = code;
+	c->walk = s->python.walk;
+	c->check = code__check(s, l);
+	c->traceable = l->code_traceable == PYTHON_ABSENT ? 0 :
+		       python__u32(s->python.code, l->code_traceable, PYTHON_CODE_BYTES);
+	return code__tell(s, code, c->check);
+}
+
 /*
  * A code object; its frames keep it from being freed during the walk. NULL: can't be read. One that is no
  * code object has no address.
@@ -119,24 +138,26 @@ static __noinline const struct known_code *code__read(struct scratch *s, const s
 						      __u64 code)
 {
 	struct known_code *c = &s->python.codes[(code >> 4 ^ code >> 9) & (PYTHON_CODES - 1)];
-	__u32 bytes = l->code_bytes;
+	struct recalled_code *recalled;
+	__u64 key;
+	long told;
 
 	if (!code)
 		return NULL;
 	if (!((c->address ^ code) | (c->walk ^ s->python.walk)))
 		return c;
 	c->address = 0;
-	if (bytes > PYTHON_CODE_BYTES || bpf_probe_read_user(s->python.code, bytes, (void *)code))
-		return NULL;
-	if (s->python.type &&
-	    python__u64(s->python.code, l->code_type, PYTHON_CODE_BYTES) != s->python.type)
+	recalled = code__recall(s, code, &key);
+	if (recalled__take(recalled, key, s->python.stamp, c)) {
+		c->address = code;
+		c->walk = s->python.walk;
 		return c;
-	c->address = code;
-	c->walk = s->python.walk;
-	c->check = code__check(s, l);
-	c->traceable = l->code_traceable == PYTHON_ABSENT ? 0 :
-		       python__u32(s->python.code, l->code_traceable, PYTHON_CODE_BYTES);
-	code__tell(s, code, c->check);
+	}
+	told = code__read_whole(s, l, code, c);
+	if (told < 0)
+		return NULL;
+	if (told)
+		recalled__put(recalled, key, s, l, c);
 	return c;
 }
 

@@ -47,6 +47,7 @@ struct python_walk {
 	__u64 start_hash;
 	__u64 type;		/* of code objects, or 0 */
 	__u64 image;		/* which program in which process it is */
+	__u64 stamp;		/* of what is known of its code objects; 0: nothing is to be taken as known */
 	__u64 state;		/* PyThreadState */
 	__u64 next;		/* frame to be read */
 	__u64 cframe;		/* of the run at hand */

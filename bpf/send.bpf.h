@@ -55,7 +55,7 @@ static ALWAYS_INLINE __u64 stack__send_part(struct scratch *s)
 
 struct raw_copy {
 	struct rec_raw *raw;
-	__u64 nr;		/* chunks that there is room for: of the record, whose size the verifier knows */
+	__u64 nr;		/* chunks in a record, whose size the verifier knows */
 };
 
 static long raw__chunk(__u64 i, struct raw_copy *c)

@@ -2,6 +2,7 @@
 #include "unwind/python_runtime.h"
 #include "unwind/elf_symbols.h"
 #include "unwind/elf_view.h"
+#include "unwind/python_versions.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -270,6 +271,28 @@ static int runtime__describe(struct finder *f, const struct elf_symbol *runtime)
 	return runtime__plausible(f, runtime) ? 0 : -ENOENT;
 }
 
+/* Without it code objects are read each time. Without the GIL two threads may give out one version. */
+static int versions__describe(struct finder *f)
+{
+	struct python_runtime *r = f->out;
+	struct python_layout *l = &r->offsets.layout;
+	struct python_versions versions;
+	int64_t at;
+	int err;
+
+	if (l->code_version == PYTHON_ABSENT || r->offsets.free_threaded)
+		return 0;
+	err = python_versions__find(f->view, l->code_version, &versions);
+	if (err)
+		return err == -ENOENT || err == -ERANGE ? 0 : err;
+	at = (int64_t)(versions.of_interpreter ? versions.at : versions.at - r->runtime);
+	if (at < INT32_MIN || at > INT32_MAX)
+		return 0;
+	l->versions_of = versions.of_interpreter ? PYTHON_VERSIONS_INTERPRETER : PYTHON_VERSIONS_RUNTIME;
+	l->versions_at = (int32_t)at;
+	return 0;
+}
+
 static int eval__describe(struct finder *f, int fd)
 {
 	struct python_runtime *r = f->out;
@@ -308,6 +331,8 @@ int python_runtime__find(int fd, struct python_runtime *out, char **why)
 		err = old__find(&f);
 	if (!err)
 		err = eval__describe(&f, fd);
+	if (!err)
+		err = versions__describe(&f);
 	elf_symbols__free(f.symbols);
 	elf_view__free(f.view);
 	if (err == -ERANGE)

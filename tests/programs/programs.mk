@@ -82,10 +82,10 @@ programs: $(B)/programs/python_probe $(PYTHON_FAKE)
 
 # The readers of Python's code objects as a tool.
 $(B)/programs/python_lines: tests/programs/python_lines.c \
-		$(addprefix $(B)/obj/unwind/python_,lines.o code.o offsets.o)
+		$(filter $(B)/obj/unwind/% $(B)/obj/loader/base/%,$(OBJ))
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -MF $@.d -o $@ $< $(filter %.o,$^) $(EXTRA_LDFLAGS)
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -MF $@.d -o $@ $< $(filter %.o,$^) $(LIBS) $(EXTRA_LDFLAGS)
 programs: $(B)/programs/python_lines
 
 .PHONY: programs

@@ -11,16 +11,21 @@
  *                                           reads what lies there until TIMES were read whole, a minute at
  *                                           most, while the process puts code after code there: see
  *                                           python_names.py
+ *   python_lines versions FILE              prints where the version of the next code object is: from
+ *                                           what ("interpreter", "runtime"), and how far
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "unwind/python_code.h"
 #include "unwind/python_lines.h"
+#include "unwind/python_runtime.h"
 
 #define FEW 10		/* differences that are shown */
 
@@ -212,12 +217,31 @@ static int read_torns(struct target *t, char **args)
 	return n.torn || !n.whole;
 }
 
+static int print_versions(const char *path)
+{
+	static const char *const of[] = { "nothing", "interpreter", "runtime" };
+	struct python_runtime runtime;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err = fd < 0 ? -errno : 0;
+
+	if (!err)
+		err = python_runtime__find(fd, &runtime, NULL);
+	if (err)
+		printf("%s: %s\n", path, strerror(-err));
+	else
+		printf("%s %d\n", of[runtime.offsets.layout.versions_of], runtime.offsets.layout.versions_at);
+	if (fd >= 0)
+		close(fd);
+	return err != 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct target t = { .memory = { read_process, &t } };
 
 	if (argc == 2 && !strcmp(argv[1], "compare"))
 		return compare();
+	if (argc == 3 && !strcmp(argv[1], "versions"))
+		return print_versions(argv[2]);
 	if (argc < 7)
 		return 64;
 	t.pid = (pid_t)strtol(argv[2], NULL, 10);

@@ -3,7 +3,8 @@
 # timeout: 900
 """Lines and names of Python code are the interpreter's own, for each version at hand: the line of every
 instruction of its standard library (of every eighth module; PYTHON_TESTS=all: of all), and the names, read from a running process, of functions that have odd
-ones. What is read while code objects come and go is never a mixture of two."""
+ones. What is read while code objects come and go is never a mixture of two. Where an interpreter counts code
+objects is found, and counts each."""
 import ast
 import os
 import re
@@ -119,6 +120,19 @@ def torn(python, name):
         check(r.returncode == 0, f"{name}: {r.stdout.strip()}")
 
 
+def versions(python, name, version):
+    """Found in the file, and read by the interpreter itself, while it makes code objects of which it knows."""
+    with script(python, "python_versions.py", stdin=subprocess.PIPE) as p:
+        r = subprocess.run([TOOL, "versions", told(p)], capture_output=True, text=True, timeout=100)
+        p.stdin.write(r.stdout.encode())
+        p.stdin.close()
+        answer = p.stdout.read().decode()
+    if version < (3, 12) or name.endswith("t"):
+        check(r.stdout == "nothing 0\n", f"{name}: has no versions that can be relied on", r.stdout)
+    else:
+        check(answer == "[100, 1, 200]\n", f"{name}: counts code objects at {r.stdout.strip()}", answer)
+
+
 def main():
     found = pythons.need()
     differences_are_seen()
@@ -126,6 +140,7 @@ def main():
         name = pythons.name(path, version)
         names(path, name, version)
         torn(path, name)
+        versions(path, name, version)
         lines(path, name, turn)
     sys.exit(check.status())
 
