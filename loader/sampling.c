@@ -20,12 +20,14 @@
 #include "loader/cpus.h"
 
 #define RING_PAGES 16		/* a power of two; 64 KiB: some 400 mappings between two reads */
+#define LARGEST_RECORD 4352	/* PERF_RECORD_MMAP2 with a path of PATH_MAX bytes */
 #define NS_PER_S 1000000000ull
 
 struct cpu {
 	int clock_fd;
 	int mapped_fd;
 	struct perf_event_mmap_page *ring;
+	uint64_t lost;		/* records dropped, as last told */
 	bool on;
 };
 
@@ -94,9 +96,14 @@ static int open_mapped(const struct sampling *s, int cpu)
 		/* Or at any record: wakeup_events counts samples alone. */
 		.watermark = 1,
 		.wakeup_watermark = s->config.lazy ? (uint32_t)(RING_PAGES * s->page / 2) : 1,
+		.read_format = PERF_FORMAT_LOST,	/* Linux 6.0 */
 	};
 	int fd = perf_event_open(&attr, -1, cpu);
 
+	if (fd < 0 && errno == EINVAL) {
+		attr.read_format = 0;
+		fd = perf_event_open(&attr, -1, cpu);
+	}
 	return fd < 0 ? -errno : fd;
 }
 
@@ -311,10 +318,26 @@ static uint64_t handle_record(struct perf_event_header *head, sampling_event_fn 
 	return lost;
 }
 
-static uint64_t cpu__read(struct sampling *s, struct cpu *c, sampling_event_fn fn, void *ctx)
+/*
+ * How many records were dropped since it was last asked. The kernel puts a record of that before the next one
+ * on that CPU, which may be long in coming; from Linux 6.0 on it can be asked.
+ */
+static uint64_t cpu__lost(struct cpu *c, uint64_t recorded)
+{
+	struct { uint64_t value, lost; } now;
+	uint64_t before = c->lost;
+
+	if (read(c->mapped_fd, &now, sizeof(now)) != sizeof(now))
+		return recorded;
+	c->lost = now.lost;
+	return now.lost - before;
+}
+
+static uint64_t cpu__read(struct sampling *s, struct cpu *c, sampling_event_fn fn, void *ctx, bool *missed)
 {
 	uint64_t head = __atomic_load_n(&c->ring->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = c->ring->data_tail, size = RING_PAGES * s->page, lost = 0;
+	bool full = size - (head - tail) < LARGEST_RECORD;
 	char *data = (char *)c->ring + s->page;
 
 	while (tail < head) {
@@ -332,10 +355,11 @@ static uint64_t cpu__read(struct sampling *s, struct cpu *c, sampling_event_fn f
 		tail += len;
 	}
 	__atomic_store_n(&c->ring->data_tail, tail, __ATOMIC_RELEASE);
-	return lost;
+	*missed |= full || lost;
+	return full || lost ? cpu__lost(c, lost) : 0;
 }
 
-uint64_t sampling__read(struct sampling *s, sampling_event_fn fn, void *ctx)
+uint64_t sampling__read(struct sampling *s, sampling_event_fn fn, void *ctx, bool *missed)
 {
 	uint64_t lost = 0;
 	int cpu;
@@ -343,6 +367,6 @@ uint64_t sampling__read(struct sampling *s, sampling_event_fn fn, void *ctx)
 	FAULT_POINT("mappings-announced");
 	for (cpu = 0; cpu < s->nr; cpu++)
 		if (s->cpu[cpu].on)
-			lost += cpu__read(s, &s->cpu[cpu], fn, ctx);
+			lost += cpu__read(s, &s->cpu[cpu], fn, ctx, missed);
 	return lost;
 }

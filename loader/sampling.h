@@ -36,8 +36,11 @@ typedef void (*sampling_event_fn)(void *ctx, const struct sampling_event *event)
 int sampling__new(const struct sampling_config *config, struct sampling **out, char **why);
 void sampling__free(struct sampling *s);	/* NULL is fine */
 
-/* Reads the records that are there. Returns how many records the kernel had to drop. */
-uint64_t sampling__read(struct sampling *s, sampling_event_fn fn, void *ctx);
+/*
+ * Reads the records that are there. Returns how many the kernel says that it had to drop; before Linux 6.0 it
+ * says so with the next record of that CPU only. `*missed` is set where some may have been.
+ */
+uint64_t sampling__read(struct sampling *s, sampling_event_fn fn, void *ctx, bool *missed);
 
 /*
  * Opens events on CPUs that came up, closes those of CPUs that went; also where a CPU did both since the

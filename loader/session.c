@@ -68,10 +68,7 @@ void session__on_signal(struct session *s)
 
 void session__read_mappings(struct session *s)
 {
-	uint64_t lost = sampling__read(s->sampling, session__on_mapping, s);
-
-	s->mappings_lost += lost;
-	s->mappings_missed |= lost > 0;
+	s->mappings_lost += sampling__read(s->sampling, session__on_mapping, s, &s->mappings_missed);
 }
 
 void session__catch_up(void *ctx)

@@ -105,7 +105,8 @@ static void search__pointer(struct search *s, const struct operands *counter, si
 	struct operands lea;
 
 	for (size_t i = load; i-- > first;)
-		if (decode(s, i, LEA, true, &lea) && lea.wide && lea.reg == counter->base && lea.end <= load) {
+		if (decode(s, i, LEA, true, &lea) && lea.wide && lea.reg == counter->base &&
+		    lea.end <= load) {
 			if (lea.base == RIP)
 				search__found(s, false, lea.disp + counter->disp);
 			return;

@@ -222,6 +222,7 @@ int sampled__run(struct sampled *t)
 {
 	struct epoll_event events[16];
 	int status;
+	bool missed = false;	/* every refresh reads all mappings */
 
 	if (write(t->start_fd, "", 1) != 1)
 		return -errno;
@@ -230,7 +231,7 @@ int sampled__run(struct sampled *t)
 
 		if (epoll_wait(t->epoll_fd, events, 16, 20) < 0 && errno != EINTR)
 			return -errno;
-		sampling__read(t->sampling, on_mapped, t);
+		sampling__read(t->sampling, on_mapped, t, &missed);
 		ring_buffer__consume(t->ring);
 		p = t->executed && t->mapped ? processes__find(t->processes, t->pid) : NULL;
 		t->mapped = false;
