@@ -225,9 +225,9 @@ static long python__search(__u64 i, struct scratch **ctx)
 /*
  * The version that the next code object will have: while it stays, each that is in use is the one that was
  * read. With the time, for an interpreter that is ended and begun again counts anew: no program does that
- * within 1/8 s and has other functions at the same addresses.
+ * within so short a time and has other functions at the same addresses.
  */
-#define STAMP_SHIFT 27
+#define STAMP_SHIFT 5		/* 32 ms where HZ is 1000, 128 ms where it is 250 */
 static ALWAYS_INLINE __u64 python__stamp(const struct python_layout *l, __u64 runtime, __u64 interpreter)
 {
 	__u64 of = l->versions_of == PYTHON_VERSIONS_RUNTIME ? runtime : interpreter;
@@ -235,7 +235,7 @@ static ALWAYS_INLINE __u64 python__stamp(const struct python_layout *l, __u64 ru
 
 	if (!l->versions_of || bpf_probe_read_user(&next, sizeof(next), (void *)(of + (__s64)l->versions_at)))
 		return 0;
-	return next ? bpf_ktime_get_ns() >> STAMP_SHIFT << 32 | next : 0;
+	return next ? bpf_jiffies64() >> STAMP_SHIFT << 32 | next : 0;
 }
 
 /*
@@ -245,14 +245,16 @@ static ALWAYS_INLINE __u64 python__stamp(const struct python_layout *l, __u64 ru
 static __noinline long python__others(struct scratch *s, __u64 runtime)
 {
 	const struct python_layout *l = python__layout(s->python.layout);
+	__u64 interpreters[2];		/* the newest, and the main one, which is the oldest: 3.8 to 3.14 */
 
 	if (!l || !runtime)
 		return 0;
-	s->python.interpreter = python__pointer(runtime + l->runtime_interpreters);
-	if (!s->python.interpreter)
+	if (bpf_probe_read_user(interpreters, sizeof(interpreters),
+				(void *)(runtime + l->runtime_interpreters)) || !interpreters[0])
 		return 0;
-	if (!python__pointer(s->python.interpreter + l->interpreter_next)) {
-		s->python.stamp = python__stamp(l, runtime, s->python.interpreter);
+	s->python.interpreter = interpreters[0];
+	if (interpreters[0] == interpreters[1]) {
+		s->python.stamp = python__stamp(l, runtime, interpreters[0]);
 		return 0;
 	}
 	s->python.next = python__pointer(s->python.interpreter + l->interpreter_threads);

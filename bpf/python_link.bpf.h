@@ -95,13 +95,13 @@ static ALWAYS_INLINE bool list__is_open(const struct scratch *s, const struct py
 static ALWAYS_INLINE bool frame__is_alive(const struct scratch *s, const struct python_layout *l,
 					  __u64 address, const __u64 *frame)
 {
-	__u64 top, limit;
+	__u64 free[2];		/* what is free of the chunk: from, to */
 
 	if (l->thread_chunk == PYTHON_ABSENT || python__u8(frame, l->frame_owner, PYTHON_FRAME_BYTES))
 		return true;
-	top = python__pointer(s->python.state + l->thread_chunk + 8);
-	limit = python__pointer(s->python.state + l->thread_chunk + 16);
-	return address <= top || address >= limit;
+	if (bpf_probe_read_user(free, sizeof(free), (void *)(s->python.state + l->thread_chunk + 8)))
+		return true;
+	return address <= free[0] || address >= free[1];
 }
 
 /* `frame` NULL: there is none. The list's first frame, and whether it has code. */

@@ -140,15 +140,29 @@ static int find_python_threads(struct report *r)
 	return err;
 }
 
-/* In a Python process, threads that have no Python of their own start with their name. */
+/* Whether a thread has a name of its own: others have that of the program. */
+static bool is_named(const struct report *r, const struct process *p, uint32_t tid, const char *name)
+{
+	const char *first = profile__thread_name(r->profile, (uint32_t)p->tgid, (uint32_t)p->tgid);
+
+	return tid != (uint32_t)p->tgid && name && strcmp(name, p->comm) && (!first || strcmp(name, first));
+}
+
+/*
+ * In a Python process, threads that have no Python of their own start with their name; so do those that have
+ * both, as PyTorch's do that call a Python function now and then, which are known by it.
+ */
 static int add_thread(struct report *r, const struct process *p, uint32_t tid)
 {
 	struct profile_frame frame = { .kind = PROFILE_THREAD, .id = tid };
 	uint64_t ignored;
 
-	if (!p->python.layout || !tid || table__get(r->python_threads, thread_key(p->index, tid), &ignored))
+	if (!p->python.layout || !tid)
 		return 0;
 	frame.name = profile__thread_name(r->profile, (uint32_t)p->tgid, tid);
+	if (table__get(r->python_threads, thread_key(p->index, tid), &ignored) &&
+	    !is_named(r, p, tid, frame.name))
+		return 0;
 	/* Of one that has ended before anybody asked: the name that it was born with. */
 	if (!frame.name)
 		frame.name = p->comm;

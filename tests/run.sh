@@ -14,9 +14,9 @@
 # input. It writes into TEST_TMP only. A line "timeout: SECONDS" among its first 12 sets its limit.
 # It has failed, too, when it leaves processes behind. Output and folder of a failed test are kept.
 #
-# Two tests run at a time: one of those that launch (system/2, 3, 4, from 65, 92, 93), whose probes in a common
-# driver's file others of them would find there, and one of the rest. A line "alone: WHY" among the
-# first 12 keeps one for the end, when nothing else runs.
+# Three tests run at a time: one of those that launch (system/2, 4, from 65, 92, 93, 96), whose probes in a common
+# driver's file others of them would find there, one of those that mostly wait (system/3, 5, 60 to 64, 8), and
+# one of the rest. A line "alone: WHY" among the first 12 keeps one for the end, when nothing else runs.
 # Status: 0 when something ran and nothing failed.
 set -u
 
@@ -107,8 +107,8 @@ lane_of() {	# NAME FILE
 		echo alone
 	else
 		case $1 in
-		system/6[0-4]*) echo rest ;;
-		system/[2346]*|system/9[23]*) echo launches ;;
+		system/[358]*|system/6[0-4]*) echo waiting ;;
+		system/[246]*|system/9[236]*) echo launches ;;
 		*) echo rest ;;
 		esac
 	fi
@@ -230,7 +230,7 @@ trap interrupted INT TERM HUP
 for i in "${!names[@]}"; do
 	lanes[i]=$(lane_of "${names[i]}" "${files[i]}")
 done
-for set in "launches rest" alone; do
+for set in "launches waiting rest" alone; do
 	for lane in $set; do
 		(trap end_lane INT TERM HUP; run_lane "$lane") &
 	done

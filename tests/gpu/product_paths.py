@@ -11,7 +11,6 @@ UNKNOWN = "[unknown Python function]"
 THREAD = re.compile(r"\[thread .+\]")
 # With a thread that has Python in some of its stacks the others begin in the C library, or with what
 # calls a function's backward half.
-CUSTOM = re.compile(r"(__)?clone3?|start_thread|libc\.so\.6\+0x[0-9a-f]+|(\w+\.)?apply \(.*/autograd/function\.py:\d+\)")
 MARK = re.compile(r"\[.+\]")
 # What a thread with Python begins with: the script, or threading's way into its function.
 ROOT = re.compile(r"<module> \(|Thread\._bootstrap \(")
@@ -49,7 +48,6 @@ class Found:
 
     def __init__(self, path, account, variant):
         self.total = self.whole = self.unknown = self.own_thread = self.internal = 0
-        self.custom = variant == "custom"
         self.pids, self.roots, self.faults, self.strangers = (collections.Counter() for _ in range(4))
         self.examples = {}
         self.marks = account["marks"]
@@ -75,8 +73,6 @@ class Found:
         if marks:
             return f"mark {marks[0]}"
         if inner[0].startswith("<module> (") or re.fullmatch(r"\[thread pt_autograd_\d+\]", inner[0]):
-            return None
-        if self.custom and CUSTOM.fullmatch(inner[0]):
             return None
         return f"begins with {inner[0]}"
 

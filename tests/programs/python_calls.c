@@ -94,20 +94,27 @@ static volatile int beside_ends;
 
 FRAME void *calls_beside_run(void *arg)
 {
-	while (!beside_ends)
-		calls_spin(1000);
-	return arg;
+	const struct errand *e = arg;
+
+	while (!beside_ends) {
+		for (int i = 0; i < 10; i++)
+			calls_spin(1000);
+		e->fn(e->n);
+	}
+	return NULL;
 }
 
-/* A thread with a name that knows nothing of Python; at the second call it ends. */
-FRAME int calls_beside(int ends)
+/* A thread with a name that is none of Python's, and calls it now and then; at the second call it ends. */
+FRAME int calls_beside(int ends, calls_fn fn)
 {
+	static struct errand e;
 	static pthread_t thread;
 
 	beside_ends = ends;
 	if (ends)
 		return pthread_join(thread, NULL);
-	if (pthread_create(&thread, NULL, calls_beside_run, NULL))
+	e = (struct errand){ fn, 2 };
+	if (pthread_create(&thread, NULL, calls_beside_run, &e))
 		return -1;
 	return pthread_setname_np(thread, "spin beside");
 }

@@ -136,7 +136,7 @@ def coming_and_going():
             samples.append((Usage(target), Usage(g.pid)))
         except (OSError, KeyError):
             pass	# not yet, or over
-        time.sleep(0.05)
+        time.sleep(0.01)
     out, err = g.communicate(timeout=60)
     check(g.returncode == 0, f"contexts: status {g.returncode}: {err}")
     samples = samples[:-1]

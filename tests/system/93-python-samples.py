@@ -26,7 +26,7 @@ PARTS = ("short", "generators", "deep", "ladder", "through_c", "handed", "come_a
          "edges", "dropped", "beside")
 # Where a thread of Python's begins, behind the frames of the library, and where one that C has made.
 THREADS = {"work_0", "work_1", "work_2", "work_3", "down", "until_told"}
-FOREIGN = {"from_c"}
+FOREIGN = {"from_c", "called_beside"}
 FREQUENCY, SECONDS, FEW = 997, 1, 100
 WHOLE = 0.999
 check = L.Checks()
@@ -79,7 +79,7 @@ def is_marked(frames):
 
 
 def judge(what, part, stacks, possible):
-    total = whole = marked = bare = 0
+    total = whole = marked = bare = called = 0
     wrong, marks = collections.Counter(), collections.Counter()
     for s in stacks:
         n = s.weight // (1000000000 // FREQUENCY)
@@ -94,6 +94,9 @@ def judge(what, part, stacks, possible):
             if part == "beside" and s.frames[0] == "[thread spin beside]" and "calls_beside_run" in s.frames:
                 text = None
             bare += 0 if text else n
+        elif part == "beside" and "calls_beside_run" in s.frames:
+            text = None if s.frames[0] == "[thread spin beside]" else f"it begins with {s.frames[0]}"
+            called += 0 if text else n
         elif python[0].split(" ")[0] != "<module>" and part not in ("handed", "come_and_go"):
             text = f"it begins with {python[0]}"
         text = text or possible.wrong(python)
@@ -110,7 +113,8 @@ def judge(what, part, stacks, possible):
     for kind, texts in ("wrong", wrong), ("marked", marks):
         for text, n in texts.most_common(3):
             print(f"{what}: {n} {kind}: {text}")
-    check(bare or part != "beside", f"{what}: nothing of the thread that is no Python's")
+    check(bare and called or part != "beside",
+          f"{what}: of the thread that is no Python's {bare} samples without Python, {called} with it")
     check(total >= FEW, f"{what}: only {total} samples")
     check(not wrong, f"{what}: {sum(wrong.values())} of {total} samples are wrong")
     print(f"{what}: {total} samples, {whole} whole, {marked} marked, {bare} without Python", flush=True)

@@ -18,7 +18,10 @@ INTERNAL = re.compile(r"_?PyEval_.*|_PyFunction_Vectorcall.*|_?PyObject_(Call|Ve
                       r"(lib)?python\d\.\d+\.so\S*\+0x[0-9a-f]+")
 CALLS = "calls_"	# the functions of tests/programs/python_calls.c
 UNKNOWN = "[unknown Python function]"
+THREAD = re.compile(r"\[thread .+\]")
 LOOP = re.compile(r"_PyEval_EvalFrameDefault.*")	# it runs Python frames
+# The same where the loop has parts without its name, or there is a function for each instruction (3.14).
+HANDLER = re.compile(LOOP.pattern + r"|_TAIL_CALL_.*|(lib)?python\d(\.\d+)?\S*\+0x[0-9a-f]+")
 # Says that something is missing.
 MARK = re.compile(r"^\[(truncated|no unwind info|unusable unwind info|stack unreadable|stack loops|"
                   r"return address is not code|generated code without frame pointer|no stack|unknown\]$|"
@@ -130,7 +133,7 @@ def has_strangers(frames, chain, symbols):
 
 def is_unfolded(frames, chain):
     """What of the interpreter's own has been left in, or None."""
-    natives, _ = split(frames)
+    natives, _ = split(frames[1:] if THREAD.fullmatch(frames[0]) else frames)
     if natives[0] and not chain[0].natives:
         return f"before the first Python frame: {natives[0]}"
     for i, between in enumerate(natives):
@@ -140,12 +143,16 @@ def is_unfolded(frames, chain):
     return None
 
 
-def is_folded(frames, each):
+def is_folded(frames, each, handlers):
     """With --native-python: where the calls of the interpreter are not right, or None. Each of them
     runs the Python frames behind it, so that one stands before the first of them and nowhere else;
-    `each`: before each (up to 3.10, later Python calls Python without one)."""
+    `each`: before each (up to 3.10, later Python calls Python without one). `handlers`: it has no loop."""
     natives, python = split(frames)
     for i, between in enumerate(natives):
+        if handlers:
+            if i < len(python) and between and not HANDLER.fullmatch(between[-1]):
+                return f"no call of the interpreter at the end of {between[-9:]}, behind {i} Python frames"
+            continue
         loops = [j for j, n in enumerate(between) if LOOP.fullmatch(n)]
         last = i == len(python)
         if loops != ([len(between) - 1] if not last and (between or each) else []):

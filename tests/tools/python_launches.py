@@ -2,6 +2,7 @@
 """Compares the launches of a Python program with its own account of them (tests/programs/python)."""
 import collections
 import os
+import re
 import shutil
 import subprocess
 
@@ -10,6 +11,7 @@ import python_frames as P
 
 DEEP = 250	# Python frames; up to 3.9 each has three native ones and more
 SHOWN = 8	# faults of a run that are shown in full
+LOOP_BYTES = 8192	# the interpreter's loop is longer
 
 
 def own_driver():
@@ -35,14 +37,23 @@ class Faults:
         self.check(not self.list, f"{self.what}: {len(self.list)} faults")
 
 
-def has_symbols(path):
-    """Whether functions of the interpreter have names that it doesn't export."""
-    r = subprocess.run(["nm", path], capture_output=True, text=True)
+def symbols(path, *options):
+    """What nm says of an interpreter and its library."""
     library = [os.path.join(os.path.dirname(path), "../lib", n) for n in os.listdir(
         os.path.join(os.path.dirname(path), "../lib")) if n.startswith("libpython3") and ".so.1" in n]
-    for file in library:
-        r.stdout += subprocess.run(["nm", file], capture_output=True, text=True).stdout
-    return " list_sort" in r.stdout
+    return "".join(subprocess.run(["nm", *options, file], capture_output=True, text=True).stdout
+                   for file in (path, *library))
+
+
+def has_symbols(path):
+    """Whether functions of the interpreter have names that it doesn't export."""
+    return " list_sort" in symbols(path)
+
+
+def has_handlers(path):
+    """Whether its loop has other parts than the one with its name, or it has none: that one is short then."""
+    m = re.search(r"^\S+ (\S+) T _PyEval_EvalFrameDefault$", symbols(path, "-D", "-S"), re.M)
+    return bool(m) and int(m[1], 16) < LOOP_BYTES
 
 
 def texts(chain):
@@ -57,7 +68,7 @@ def wrong(stack, account, how):
         # Too deep for what a launch may have; the Python frames are there all the same.
         return P.differ(python, texts(chain))
     fault = P.differ(python, texts(chain)) or P.has_strangers(stack.frames, chain, how.symbols) or \
-        (P.is_folded(stack.frames, how.each) if how.native else P.is_unfolded(stack.frames, chain))
+        (P.is_folded(stack.frames, how.each, how.handlers) if how.native else P.is_unfolded(stack.frames, chain))
     if not fault and stack.frames[-1] != "cuLaunchKernel":
         fault = f"at the end stands {stack.frames[-1]}"
     marks = [f for f in stack.frames if P.MARK.match(f)]
@@ -105,15 +116,17 @@ def by_stack(r, accounts, how, fault):
 
 
 # Of a run: the interpreter's functions have names; it was made with --native-python; each Python
-# frame has a call of the interpreter for itself.
-How = collections.namedtuple("How", "symbols native each")
+# frame has a call of the interpreter for itself; that has no loop.
+How = collections.namedtuple("How", "symbols native each handlers")
 
 
 def compare(check, what, r, interpreter, mode, truth, least, native=False):
     """All of a run: as many launches as accounts, at `least` so many, each from its stack.
     `interpreter`: its path and version."""
     accounts = list(P.accounts(truth)) if os.path.exists(truth) else []
-    fault, how = Faults(check, what), How(has_symbols(interpreter[0]), native, interpreter[1] < (3, 11))
+    fault = Faults(check, what)
+    path, version = interpreter
+    how = How(has_symbols(path), native, version < (3, 11), has_handlers(path))
     if r.launches() != len(accounts):
         fault(f"{r.launches()} launches instead of {len(accounts)}")
     if r.lost() or r.complaints():

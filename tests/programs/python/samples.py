@@ -333,12 +333,20 @@ def dropped():
             Dropped()	# -> Dropped.__del__
 
 
-# --- beside threads that have nothing of Python
+# --- beside a thread that is none of Python's, and calls it now and then
+
+def called_beside(n):
+    for _ in range(3000):
+        s7(n)	# -> s7
+
+
+c_beside = BACK(called_beside)
+
 
 def beside():
-    CALLS.calls_beside(0)
+    CALLS.calls_beside(0, c_beside)
     short()	# -> short
-    CALLS.calls_beside(1)
+    CALLS.calls_beside(1, c_beside)
 
 
 # ---
