@@ -65,7 +65,9 @@ def rounds(kind, nr, threads, *options, **variables):
     checks.equal(last[2:4], first[2:4], where, "descriptors, threads")
     if not options:		# the virtual device keeps the events of contexts that are gone
         checks(last[0] <= first[0] + 200, where, "anonymous memory", first, last)
-        checks.equal(last[4], first[4], where, "mappings")
+        # the C library keeps the stacks of threads that have ended; where one had not when the next session's
+        # began, it keeps two: a stack and its guard
+        checks(last[4] <= first[4] + 2, where, "mappings", first, last)
     most = target.number("pause")
     target.ask("upto", most)
     hashes = target.ask("hash")
