@@ -222,6 +222,7 @@ enum gpucollect_lost {
 	SEEN_SAMPLE = 8,	/* not losses: what the programs saw in all */
 	SEEN_LAUNCH = 9,
 	SEEN_RAW = 10,
+	LOST_CODE = 11,		/* ring full: a Python function; told of again when it is next met */
 	NR_COUNTERS,
 };
 

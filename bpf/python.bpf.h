@@ -10,7 +10,8 @@
 
 #include "bpf/python_link.bpf.h"
 
-#define FRAME_WORDS 6		/* that a frame adds at most: itself, two starts of runs, what ends a list */
+/* That a frame adds at most: itself, two starts of runs, what ends its list and those after it. */
+#define FRAME_WORDS (6 + 4 * (PYTHON_STATES - 1))
 #define SEARCH_STEPS 1024	/* thread states of all interpreters */
 
 /* The thread's own state, whether it holds the lock or not: what PyGILState_GetThisThreadState returns. */
@@ -224,10 +225,9 @@ static long python__search(__u64 i, struct scratch **ctx)
 
 /*
  * The version that the next code object will have: while it stays, each that is in use is the one that was
- * read. With the time, for an interpreter that is ended and begun again counts anew: no program does that
- * within so short a time and has other functions at the same addresses.
+ * read. With the time, for an interpreter that is ended and begun again counts anew, which takes longer.
  */
-#define STAMP_SHIFT 5		/* 32 ms where HZ is 1000, 128 ms where it is 250 */
+#define STAMP_SHIFT 2		/* 4 ms where HZ is 1000, 16 ms where it is 250, 40 ms where it is 100 */
 static ALWAYS_INLINE __u64 python__stamp(const struct python_layout *l, __u64 runtime, __u64 interpreter)
 {
 	__u64 of = l->versions_of == PYTHON_VERSIONS_RUNTIME ? runtime : interpreter;

@@ -74,8 +74,10 @@ static ALWAYS_INLINE long code__fill(struct scratch *s, const struct python_layo
 	struct rec_code *rec = bpf_ringbuf_reserve(&ring, sizeof(*rec) + 3 * size, 0);
 	__u8 *to = (__u8 *)(rec + 1);
 
-	if (!rec)
+	if (!rec) {
+		count(LOST_CODE);
 		return -1;
+	}
 	head__init(&rec->head, REC_CODE, sizeof(*rec) + 3 * size);
 	rec->tgid = s->tgid;
 	rec->check = check;

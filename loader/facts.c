@@ -46,6 +46,7 @@ static int add_ring(const struct facts_input *in, struct profile *p, uint64_t re
 		{ PROFILE_LOST_OTHER, "stacks lost, probes interrupted each other", n[LOST_NESTED] },
 		{ PROFILE_LOST_OTHER, "processes not followed, too many", n[LOST_PROCS_FULL] },
 		{ PROFILE_LOST_OTHER, "launch arguments unreadable", n[LOST_ARGS] },
+		{ PROFILE_LOST_OTHER, "Python functions told of late, ring buffer full", n[LOST_CODE] },
 		{ PROFILE_LOST_OTHER, "mapping events lost", in->mappings_lost },
 		{ PROFILE_INFO, "CPUs that came up, without samples for up to a second", in->cpus_came },
 		{ PROFILE_LOST_OTHER, "processes with too many mappings: some are left out",

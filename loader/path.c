@@ -268,12 +268,13 @@ static uint32_t outermost_python(const uint64_t *word, uint32_t nr)
 	return nr;
 }
 
-bool path__has_python(const struct path *path, uint32_t stack)
+bool path__is_python(const struct path *path, uint32_t stack, bool anyhow)
 {
-	uint32_t nr;
+	uint32_t nr, outer;
 	const uint64_t *word = stacks__words(path->in.stacks, stack, &nr);
 
-	return outermost_python(word, nr) < nr;
+	outer = outermost_python(word, nr);
+	return outer < nr && (anyhow || is_way_in(path, word + outer + 1, nr - outer - 1));
 }
 
 /*

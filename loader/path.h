@@ -45,7 +45,10 @@ int path__add_mark(struct path *path, enum profile_mark mark, const char *module
 /* The frames of a stack of `p`; `launch`: those of the timing library are cut. */
 int path__add_stack(struct path *path, const struct process *p, uint32_t stack, bool launch);
 
-/* Whether there are Python frames in a stack. */
-bool path__has_python(const struct path *path, uint32_t stack);
+/*
+ * Whether there are Python frames in a stack, and, unless `anyhow`, nothing before them but what Python
+ * begins a thread with.
+ */
+bool path__is_python(const struct path *path, uint32_t stack, bool anyhow);
 
 #endif

@@ -16,6 +16,7 @@
 
 #define FIRST_DELAY_NS 5000000ull	/* an interpreter takes some 10 ms to start */
 #define LAST_DELAY_NS 1000000000ull
+#define LOOKS 6			/* before an interpreter is said to be another: over 0.3 s */
 #define PAGE 4096ull
 
 enum state { STATE_UNKNOWN, STATE_NONE, STATE_FOUND };
@@ -30,6 +31,7 @@ struct interpreter {
 struct waiting {
 	uint32_t process;
 	uint64_t at, delay;
+	unsigned int looks;
 };
 
 struct python {
@@ -209,8 +211,8 @@ static uint32_t publish(struct python *py, const struct python_layout *layout, u
 	return i;
 }
 
-/* 0, or -EAGAIN: not ready, or another error: it won't be. */
-static int learn(struct python *py, struct process *p, const struct mapping *m)
+/* 0, or -EAGAIN: not ready, or another error: it won't be. `last`: what doesn't fit now won't. */
+static int learn(struct python *py, struct process *p, const struct mapping *m, bool last)
 {
 	struct interpreter *in = interpreter_of(py, m->file);
 	struct python_layout layout = { 0 };
@@ -227,12 +229,12 @@ static int learn(struct python *py, struct process *p, const struct mapping *m)
 	err = python_threads__learn(in->runtime, runtime, &memory, &layout, &why);
 	log_debug("process %d: CPython 3.%u: %s%s%s", (int)p->tgid, in->runtime->minor,
 		  err ? strerror(-err) : "known", why ? ": " : "", why ? why : "");
-	if (err == -ENOTSUP)
+	if (err == -ENOTSUP && last)
 		warn(py, m->file, in, why);
 	else
 		free(why);
 	if (err)
-		return err;
+		return err == -ENOTSUP && !last ? -EAGAIN : err;
 	is.code = layout.type_code;
 	is.runtime = runtime;
 	layout.type_code = 0;	/* the rest is the same in all processes of a file */
@@ -243,17 +245,17 @@ static int learn(struct python *py, struct process *p, const struct mapping *m)
 }
 
 /* 0: nothing more is to be done. */
-static int look(struct python *py, struct process *p)
+static int look(struct python *py, struct process *p, bool last)
 {
-	uint32_t i, last = 0;
+	uint32_t i, file = 0;
 	int err = -ENOENT;
 
 	for (i = 0; i < p->nr_mappings && (err == -ENOENT || err == -ENOTSUP); i++) {
-		if (p->mappings[i].kind != MAPPING_FILE || p->mappings[i].file == last)
+		if (p->mappings[i].kind != MAPPING_FILE || p->mappings[i].file == file)
 			continue;
-		last = p->mappings[i].file;
-		if (interpreter_of(py, last))
-			err = learn(py, p, &p->mappings[i]);
+		file = p->mappings[i].file;
+		if (interpreter_of(py, file))
+			err = learn(py, p, &p->mappings[i], last);
 	}
 	return err == -EAGAIN ? err : 0;
 }
@@ -267,7 +269,7 @@ void python__mapped(struct python *py, struct process *p)
 	for (i = 0; i < py->nr_waiting; i++)
 		if (py->waiting[i].process == p->index)
 			return;
-	if (!look(py, p) || array__reserve((void **)&py->waiting, &py->room_waiting, py->nr_waiting,
+	if (!look(py, p, false) || array__reserve((void **)&py->waiting, &py->room_waiting, py->nr_waiting,
 					    sizeof(*py->waiting)))
 		return;
 	p->kept = true;
@@ -288,7 +290,7 @@ void python__tick(struct python *py)
 		if (p->exited || p->python.layout)
 			continue;
 		if (now >= w.at) {
-			if (!look(py, p))
+			if (!look(py, p, ++w.looks >= LOOKS))
 				continue;
 			w.delay = w.delay * 2 < LAST_DELAY_NS ? w.delay * 2 : LAST_DELAY_NS;
 			w.at = now + w.delay;

@@ -21,6 +21,7 @@ struct entry {
 	uint32_t process;
 	uint32_t check;
 	uint32_t python;
+	uint32_t processes;		/* that were known when it was met */
 	unsigned int tries;
 	struct python_code *code;	/* NULL: it was gone, or could not be read so far */
 };
@@ -110,21 +111,24 @@ static bool is_sound(const struct rec_code *rec)
 static void read_code(struct python_names *n, const struct process *p, const struct rec_code *rec,
 		      struct entry *e)
 {
-	const struct python_offsets *o = python__offsets(n->py, p->python.layout);
+	const struct python_offsets *file = python__offsets(n->py, p->python.layout);
+	struct python_offsets own;
 	const struct python_memory recorded = { read_record, (void *)rec };
 	pid_t pid = p->tgid;
 	const struct python_memory memory = { python__read_memory, &pid };
 	struct python_code *now = NULL;
 
-	if (!o || n->bytes >= MAX_BYTES)
+	if (!file || n->bytes >= MAX_BYTES)
 		return;
+	own = *file;
+	own.layout.type_code = p->python.code;	/* of which a freed object is not */
 	e->tries++;
 	e->python = p->python.layout;
 	if (rec && is_sound(rec))
-		python_code__read(o, &recorded, e->address, e->check, &e->code);
+		python_code__read(&own, &recorded, e->address, e->check, &e->code);
 	if (e->code && e->code->file && e->code->table)
 		goto out;
-	if (!p->exited && !python_code__read(o, &memory, e->address, e->check, &now)) {
+	if (!p->exited && !python_code__read(&own, &memory, e->address, e->check, &now)) {
 		python_code__free(e->code);
 		e->code = now;
 	}
@@ -145,7 +149,8 @@ static int meet(struct python_names *n, const struct process *p, uint64_t addres
 		    array__reserve((void **)&n->entry, &n->room, n->nr, sizeof(*n->entry)))
 			return -ENOMEM;
 		e = &n->entry[n->nr];
-		*e = (struct entry){ .address = address, .process = p->index, .check = check };
+		*e = (struct entry){ .address = address, .process = p->index, .check = check,
+				     .processes = processes__count(n->processes) };
 		index__add(&n->by_code, hash_of(p->index, address, check), (uint32_t)n->nr);
 		n->nr++;
 	}
@@ -178,12 +183,19 @@ bool python_names__of(const struct python_names *n, const struct process *p, uin
 {
 	const struct entry *e = NULL;
 	const struct python_offsets *o;
+	uint32_t born = UINT32_MAX;	/* index of the child: there were so many processes before it */
 
-	/* A child has its parent's code, and may have ended before its own could be read. */
+	/*
+	 * A child has its parent's code, and may have ended before its own could be read. What the parent
+	 * has made since may have the same address and check as something of the child's.
+	 */
 	for (int i = 0; i < MAX_PARENTS; i++) {
 		e = find(n, p->index, FRAME_ADDRESS(code), PYTHON_CHECK(at));
+		if (e && e->processes > born)
+			e = NULL;
 		if ((e && e->code) || p->parent == p->index)
 			break;
+		born = p->index;
 		p = processes__at(n->processes, p->parent);
 	}
 	o = e ? python__offsets(n->py, e->python) : NULL;

@@ -133,36 +133,26 @@ static int find_python_threads(struct report *r)
 	for (i = 0; i < tally__count(r->in->tally) && !err; i++) {
 		const struct tally_key *key = &tally__at(r->in->tally, i)->key;
 
-		if (processes__at(r->in->processes, key->process)->python.layout &&
-		    path__has_python(r->path, key->user))
+		const struct process *of = processes__at(r->in->processes, key->process);
+
+		if (of->python.layout && path__is_python(r->path, key->user, key->tid == (uint32_t)of->tgid))
 			err = table__set(r->python_threads, thread_key(key->process, key->tid), 1);
 	}
 	return err;
 }
 
-/* Whether a thread has a name of its own: others have that of the program. */
-static bool is_named(const struct report *r, const struct process *p, uint32_t tid, const char *name)
-{
-	const char *first = profile__thread_name(r->profile, (uint32_t)p->tgid, (uint32_t)p->tgid);
-
-	return tid != (uint32_t)p->tgid && name && strcmp(name, p->comm) && (!first || strcmp(name, first));
-}
-
 /*
- * In a Python process, threads that have no Python of their own start with their name; so do those that have
- * both, as PyTorch's do that call a Python function now and then, which are known by it.
+ * In a Python process, threads that Python has not made start with their name, PyTorch's for one, which call
+ * a Python function now and then at most.
  */
 static int add_thread(struct report *r, const struct process *p, uint32_t tid)
 {
 	struct profile_frame frame = { .kind = PROFILE_THREAD, .id = tid };
 	uint64_t ignored;
 
-	if (!p->python.layout || !tid)
+	if (!p->python.layout || !tid || table__get(r->python_threads, thread_key(p->index, tid), &ignored))
 		return 0;
 	frame.name = profile__thread_name(r->profile, (uint32_t)p->tgid, tid);
-	if (table__get(r->python_threads, thread_key(p->index, tid), &ignored) &&
-	    !is_named(r, p, tid, frame.name))
-		return 0;
 	/* Of one that has ended before anybody asked: the name that it was born with. */
 	if (!frame.name)
 		frame.name = p->comm;

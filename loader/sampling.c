@@ -354,6 +354,9 @@ static uint64_t cpu__read(struct sampling *s, struct cpu *c, sampling_event_fn f
 		lost += handle_record((void *)s->record, fn, ctx);
 		tail += len;
 	}
+	/* What came meanwhile had the old tail as its end. */
+	full |= size - (__atomic_load_n(&c->ring->data_head, __ATOMIC_ACQUIRE) - c->ring->data_tail) <
+		LARGEST_RECORD;
 	__atomic_store_n(&c->ring->data_tail, tail, __ATOMIC_RELEASE);
 	*missed |= full || lost;
 	return full || lost ? cpu__lost(c, lost) : 0;

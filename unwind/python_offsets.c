@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Compiled from the headers of 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1, 3.13.0 with and without the
- * GIL; 3.14 from its sources. Within one minor version only what lies behind large structures moves
- * (runtime_key, runtime_interpreters, interpreter_*): there whoever reads a process looks for itself.
+ * GIL; 3.14 from its sources. Within one minor version only what lies behind large structures moves:
+ * runtime_key and, before 3.13, interpreter_threads, which whoever reads a process looks for itself.
  */
 #include "unwind/python_offsets.h"
 
@@ -229,7 +229,7 @@ static uint16_t debug__code(struct debug_reader *r, uint16_t field, uint32_t len
 }
 
 #define STATE_END 4096u		/* of a thread's state or an object: more than any has before what we need */
-#define STRUCT_END (1u << 20)	/* the same of the runtime and of an interpreter */
+#define STRUCT_END 0xffffu	/* the same of the runtime and of an interpreter: a layout has 16 bits */
 
 static void debug__structures(struct debug_reader *r, const struct debug_fields *f,
 			      struct python_offsets *out)

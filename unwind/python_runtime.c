@@ -264,6 +264,9 @@ static int runtime__describe(struct finder *f, const struct elf_symbol *runtime)
 		return refuse(f, "CPython %u.%u is not supported", f->major, f->minor);
 	if (f->level < FINAL)
 		return refuse(f, "CPython 3.%u before its release is not supported", f->minor);
+	/* Its threads run copies of the bytecode, each its own. */
+	if (f->debug && f->minor >= 14 && r->offsets.free_threaded)
+		return refuse(f, "CPython 3.%u without the GIL is not supported", f->minor);
 	r->minor = f->minor;
 	r->micro = f->micro;
 	if (!f->debug && (f->minor >= 13 || python_offsets__of(f->minor, false, &r->offsets)))

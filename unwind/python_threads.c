@@ -262,6 +262,7 @@ static int learner__try(struct learner *l, struct python_layout *out)
 	if (l->bad && !l->good)
 		return -ENOENT;
 	layout.type_code = learner__type_code(l);
+	layout.interpreter_threads = (uint16_t)l->threads_at;
 	*out = layout;
 	return 0;
 }
@@ -282,10 +283,12 @@ int python_threads__learn(const struct python_runtime *r, uint64_t runtime_addre
 		err = learner__try(&l, out);
 		if (!counted.left)
 			break;
-		if (err != -ENOENT)
+		if (err != -ENOENT && err != -EFAULT)
 			return err;
 		nanosleep(&between, NULL);
 	}
+	if (err == -EFAULT)
+		return -EAGAIN;	/* not all of it is mapped yet */
 	if (!l.nr)
 		return refuse(&l, "the threads of CPython 3.%u.%u aren't where they should be",
 			      r->minor, r->micro);

@@ -9,9 +9,9 @@
 #include "unwind/python_runtime.h"
 
 /*
- * `runtime_address`: where _PyRuntime is in the process. 0; -EAGAIN: not yet, or it moved too much: ask
- * later; -ENOTSUP: its structures aren't those of its version, `why`, if given, is then a text to be
- * freed, or NULL; else what the memory gave.
+ * `runtime_address`: where _PyRuntime is in the process. 0; -EAGAIN: not yet: ask later; -ENOTSUP: its
+ * structures aren't those of its version, or moved too much: a few looks at some distance tell; `why`, if
+ * given, is then a text to be freed, or NULL; else what the memory gave.
  */
 int python_threads__learn(const struct python_runtime *r, uint64_t runtime_address,
 			  const struct python_memory *m, struct python_layout *out, char **why);

@@ -19,6 +19,7 @@
 #define BEFORE 96		/* bytes in which the load is looked for, and the lea before it */
 #define BEHIND 48		/* the same of the second store */
 #define LONGEST 16		/* an instruction */
+#define OVERLAP (2 * BEFORE + BEHIND + 2 * LONGEST)
 #define PIECE (1u << 20)
 #define MIN_FAR 1024		/* the first members of PyInterpreterState are others */
 
@@ -189,7 +190,7 @@ int python_versions__find(struct elf_view *view, unsigned int code_version, stru
 	for (size_t i = 0; i < nr && !err; i++) {
 		/* Pieces overlap: what is looked for may lie across an end. */
 		for (uint64_t at = 0; seg[i].executable && at < seg[i].size && !err;
-		     at += PIECE - BEFORE - BEHIND) {
+		     at += PIECE - OVERLAP) {
 			s.len = seg[i].size - at < PIECE ? (size_t)(seg[i].size - at) : PIECE;
 			s.vaddr = seg[i].vaddr + at;
 			err = elf_view__read(view, seg[i].offset + at, code, s.len);

@@ -53,6 +53,13 @@ def version(path):
 
 
 @functools.lru_cache
+def is_free_threaded(path):
+    ask = "import sysconfig; print(sysconfig.get_config_var('Py_GIL_DISABLED'))"
+    r = subprocess.run([path, "-ES", "-c", ask], capture_output=True, text=True, check=True)
+    return r.stdout.strip() == "1"
+
+
+@functools.lru_cache
 def everything():
     """(path, version) of every CPython, of each file once, in the order of versions."""
     found = {}
