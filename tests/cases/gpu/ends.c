@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* G-08: ways to end. usage: ends return|exit|_exit|abort|kill|unsynced
- * Launches 100 kernels of 100 us and waits for them, then (except for "return") one more of
- * 300 ms that nobody waits for, then ends in the way named. */
+ * Launches 100 kernels of 100 us, waits for them and for whoever reads their times, which may
+ * have to wait for a CPU, then (except for "return") one more of 300 ms that nobody waits for,
+ * then ends in the way named. */
 #include "gpuapp.h"
 #include <sys/resource.h>
 
@@ -17,6 +18,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 100; i++)
         CU(launch_ns(a, s, 100000));
     CU(cuStreamSynchronize(s));
+    usleep(200000);
     if (strcmp(mode, "return"))
         CU(launch_ns(c, s, 300000000));
     printf("ending by %s\n", mode);
