@@ -243,6 +243,24 @@ static ALWAYS_INLINE long walk__trampoline(struct scratch *s, __u64 offset)
 	return 0;
 }
 
+/*
+ * Code made at run time has no unwind information. perf's trampolines of Python (-X perf, 3.12 and later) are
+ * `sub $8, %rsp; call *%rcx; add $8, %rsp; ret`: what they return to tells where the caller is.
+ */
+#define TRAMPOLINE_CODE 0xc308c48348ull		/* add $8, %rsp; ret */
+#define TRAMPOLINE_BYTES 5
+static ALWAYS_INLINE bool walk__perf_trampoline(struct scratch *s)
+{
+	__u64 code = 0, sp = s->regs.r[UNWIND_RSP], caller;
+
+	if (!s->lookup_less || bpf_probe_read_user(&code, TRAMPOLINE_BYTES, (void *)s->regs.pc) ||
+	    code != TRAMPOLINE_CODE || unwind_read(&s->mem, &caller, sizeof(caller), sp + 8))
+		return false;
+	s->regs.pc = caller;
+	s->regs.r[UNWIND_RSP] = sp + 16;
+	return true;
+}
+
 /* One frame: its word, then the registers of its caller. */
 static long walk__frame(__u64 i, struct scratch **ctx)
 {
@@ -274,6 +292,8 @@ static long walk__frame(__u64 i, struct scratch **ctx)
 	signal = rule->cfa == UNWIND_CFA_SIGNAL;
 	result = unwind__step(rule, &s->regs, &s->mem);
 	s->guess = 0;
+	if (result == UNWIND_NO_ROW && anon && walk__perf_trampoline(s))
+		result = UNWIND_OK;
 	if (result == UNWIND_NO_ROW) {
 		if (unwind__guess(&s->regs, &s->mem) || !mapping__find(s, s->regs.pc - 1))
 			return walk__end(s, anon ? END_ANON : END_NO_INFO, file);

@@ -232,6 +232,15 @@ static bool is_internal(const struct path *path, uint64_t word)
 	return res.kind == RESOLVED_UNNAMED || python_fold__is_internal(symbol);
 }
 
+/* Of perf's trampolines (-X perf), one for each Python function, named after it. */
+static bool is_trampoline(const struct path *path, const struct process *p, uint32_t stack, uint64_t word)
+{
+	const char *name = FRAME_KIND(word) == FRAME_ANON && path->in.jit ?
+			   jit__name(path->in.jit, p, stack, word) : NULL;
+
+	return name && !strncmp(name, "py::", 4);
+}
+
 static bool is_main(const struct path *path, uint64_t word)
 {
 	struct resolved res;
@@ -244,13 +253,14 @@ static bool is_main(const struct path *path, uint64_t word)
  * Whether what stands before the first Python frame is only the way there: of the program python3, or of a
  * thread that Python started, where it is the interpreter and the C library alone.
  */
-static bool is_way_in(const struct path *path, const uint64_t *word, uint32_t nr)
+static bool is_way_in(const struct path *path, const struct process *p, uint32_t stack, const uint64_t *word,
+		      uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++)
 		if (is_main(path, word[i]))
 			return true;
 	for (uint32_t i = 0; i < nr; i++) {
-		if (FRAME_KIND(word[i]) == FRAME_END)
+		if (FRAME_KIND(word[i]) == FRAME_END || is_trampoline(path, p, stack, word[i]))
 			continue;
 		if (FRAME_KIND(word[i]) != FRAME_FILE || (!is_interpreter(path, word[i]) &&
 		    !python_fold__is_c_library(files__path(path->in.files, FRAME_FILE_ID(word[i])))))
@@ -268,13 +278,13 @@ static uint32_t outermost_python(const uint64_t *word, uint32_t nr)
 	return nr;
 }
 
-bool path__is_python(const struct path *path, uint32_t stack, bool anyhow)
+bool path__is_python(const struct path *path, const struct process *p, uint32_t stack, bool anyhow)
 {
 	uint32_t nr, outer;
 	const uint64_t *word = stacks__words(path->in.stacks, stack, &nr);
 
 	outer = outermost_python(word, nr);
-	return outer < nr && (anyhow || is_way_in(path, word + outer + 1, nr - outer - 1));
+	return outer < nr && (anyhow || is_way_in(path, p, stack, word + outer + 1, nr - outer - 1));
 }
 
 /*
@@ -299,7 +309,7 @@ static int add_mixed(struct path *path, const struct process *p, uint32_t stack,
 {
 	uint32_t outer = outermost_python(word, nr), i;
 	bool fold = outer < nr && !path->in.native_python;
-	bool way_in = fold && is_way_in(path, word + outer + 1, nr - outer - 1);
+	bool way_in = fold && is_way_in(path, p, stack, word + outer + 1, nr - outer - 1);
 	int err = 0;
 
 	if (lacks_python(path, word, nr))
@@ -320,7 +330,8 @@ static int add_mixed(struct path *path, const struct process *p, uint32_t stack,
 			break;
 		default:
 			if (fold && FRAME_KIND(w) != FRAME_END &&
-			    ((way_in && i - 1 > outer) || is_internal(path, w)))
+			    ((way_in && i - 1 > outer) || is_internal(path, w) ||
+			     is_trampoline(path, p, stack, w)))
 				break;
 			err = add_word(path, p, stack, w);
 		}

@@ -46,9 +46,10 @@ int path__add_mark(struct path *path, enum profile_mark mark, const char *module
 int path__add_stack(struct path *path, const struct process *p, uint32_t stack, bool launch);
 
 /*
- * Whether there are Python frames in a stack, and, unless `anyhow`, nothing before them but what Python
- * begins a thread with.
+ * Whether there are Python frames in a stack of `p`, and, unless `anyhow`, nothing before them but what
+ * Python begins a thread with.
  */
-bool path__is_python(const struct path *path, uint32_t stack, bool anyhow);
+bool path__is_python(const struct path *path, const struct process *p, uint32_t stack,
+		     bool anyhow);
 
 #endif

@@ -8,6 +8,7 @@
 static const char *const internal[] = {
 	/* the loop */
 	"_PyEval_", "PyEval_", "_TAIL_CALL_", "_Py_TAIL_CALL_", "_PyEvalFrame", "run_eval_code_obj",
+	"py_trampoline_evaluator",
 	/* calls */
 	"_PyFunction_Vectorcall", "_PyFunction_FastCall", "function_code_fastcall", "call_function",
 	"_PyObject_Vectorcall", "PyObject_Vectorcall", "_PyObject_Call", "PyObject_Call",

@@ -135,7 +135,8 @@ static int find_python_threads(struct report *r)
 
 		const struct process *of = processes__at(r->in->processes, key->process);
 
-		if (of->python.layout && path__is_python(r->path, key->user, key->tid == (uint32_t)of->tgid))
+		if (of->python.layout &&
+		    path__is_python(r->path, of, key->user, key->tid == (uint32_t)of->tgid))
 			err = table__set(r->python_threads, thread_key(key->process, key->tid), 1);
 	}
 	return err;

@@ -6,6 +6,7 @@ START_TEST(carriers_are_internal)
 {
 	static const char *const yes[] = {
 		"_PyEval_EvalFrameDefault", "_PyEval_EvalFrameDefault.cold", "_PyEval_Vector",
+		"py_trampoline_evaluator",
 		"_PyFunction_Vectorcall", "function_code_fastcall", "_PyObject_MakeTpCall",
 		"PyObject_CallOneArg", "_PyObject_VectorcallTstate", "method_vectorcall", "slot_tp_call",
 		"gen_send_ex", "_PyGen_Send", "PyEval_EvalCode", "run_mod", "pymain_run_python.constprop.0",
