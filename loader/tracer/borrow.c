@@ -225,6 +225,7 @@ static void *work(void *arg)
 int borrow__run(struct borrow *b, uint64_t deadline, borrow_use use, void *ctx)
 {
 	struct worker w = { .borrow = b };
+	char why[sizeof(b->why)];
 	pthread_t thread;
 	int err;
 
@@ -247,5 +248,11 @@ int borrow__run(struct borrow *b, uint64_t deadline, borrow_use use, void *ctx)
 		b->longest = b->remote.longest;
 		b->holds = b->remote.holds;
 	} while (w.err == -EINPROGRESS && clock__now_ns() < deadline);
-	return w.err == TRY_NEXT || w.err == -EINPROGRESS ? -EAGAIN : w.err;
+	if (w.err != TRY_NEXT && w.err != -EINPROGRESS)
+		return w.err;
+	/* There was time for no other look, and it may have ended meanwhile. */
+	if (refusal__process(b->space->pid, why, sizeof(why)) != -ESRCH)
+		return -EAGAIN;
+	memcpy(b->why, why, sizeof(why));
+	return -ESRCH;
 }

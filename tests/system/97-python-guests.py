@@ -34,7 +34,7 @@ def functions(stack):
 def one(what, path, part, *options, trampolines=False):
     out = os.path.join(L.TMP, "o.folded")
     r = subprocess.run([L.GPUCOLLECT, "--metric", "cpu", "--no-gpu", "--no-inlines", "-F", str(FREQUENCY), "-y",
-                        "-o", out, "--", path, "-ES", *options, PROGRAM, part, str(SECONDS)],
+                        "-o", out, "--", path, "-E", *options, PROGRAM, part, str(SECONDS)],
                        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100, check=False)
     L.skip_without_bpf(r.returncode, r.stderr)
     if not check(r.returncode == 0 and r.stdout == "ready\n", f"{what}: status {r.returncode}: {r.stderr[-500:]}"):
@@ -61,7 +61,7 @@ def one(what, path, part, *options, trampolines=False):
 
 
 def has(path, module):
-    return subprocess.run([path, "-ES", "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
+    return subprocess.run([path, "-E", "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
 
 
 def main():
