@@ -9,11 +9,11 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "gpu_timing/reader.h"
 #include "loader/base/array.h"
+#include "loader/base/far.h"
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "loader/base/proc.h"
@@ -122,11 +122,10 @@ void injection__free(struct injection *i)
 static bool is_owner(pid_t pid, const struct channel_identity *identity)
 {
 	uint32_t owner = 0;
-	struct iovec here = { &owner, sizeof(owner) };
-	struct iovec there = { (void *)(uintptr_t)identity->owner, sizeof(owner) };
 
 	return identity->owner && identity->segment_fd >= 0 &&
-	       process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)sizeof(owner) && owner == 1;
+	       far__read_memory(pid, identity->owner, &owner, sizeof(owner)) == (ssize_t)sizeof(owner) &&
+	       owner == 1;
 }
 
 static int open_segment(pid_t pid, int number, struct channel **channel)

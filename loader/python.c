@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "loader/base/array.h"
 #include "loader/base/clock.h"
+#include "loader/base/far.h"
 #include "loader/base/log.h"
 #include "unwind/elf_view.h"
 #include "unwind/file.h"
@@ -74,8 +74,7 @@ void python__free(struct python *py)
 
 int python__read_memory(void *ctx, uint64_t addr, void *buf, size_t len)
 {
-	struct iovec to = { buf, len }, from = { (void *)(uintptr_t)addr, len };
-	ssize_t n = process_vm_readv(*(pid_t *)ctx, &to, 1, &from, 1, 0);
+	ssize_t n = far__read_memory(*(pid_t *)ctx, addr, buf, len);
 
 	if (n < 0)
 		return -errno;

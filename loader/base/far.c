@@ -15,13 +15,15 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "loader/base/array.h"
 #include "loader/base/clock.h"
 
-#define MAX_READERS 8		/* file systems; the files of further ones can't be read */
+#define MAX_READERS 16		/* file systems, users; the files and memory of further ones can't be read */
+#define MEMORY_OF 0xffffffff00000000ull	/* and a user's number, in the place of a device: of no file system */
 #define MAX_FILES 4096		/* of one reader: its descriptors */
 #define PIECE 65536		/* bytes of one answer */
 /* Who always answers at the last moment may take this much of our time in all, and this part of it. */
@@ -33,6 +35,8 @@ struct question {
 	uint32_t file;
 	uint32_t len;		/* 0: the file comes with the question */
 	uint64_t offset;
+	pid_t pid;		/* 0, or whose memory is read, at `offset` */
+	uint32_t reserved;
 };
 
 struct answer {
@@ -107,6 +111,13 @@ static void unmap_shared(void)
 		fclose(f);
 }
 
+static ssize_t read_memory(pid_t pid, uint64_t addr, void *buf, size_t len)
+{
+	struct iovec to = { buf, len }, from = { (void *)(uintptr_t)addr, len };
+
+	return process_vm_readv(pid, &to, 1, &from, 1, 0);
+}
+
 /* Nothing but the socket is its own: what it held of BPF would live as long as it hangs. */
 static _Noreturn void serve(int socket)
 {
@@ -133,6 +144,10 @@ static _Noreturn void serve(int socket)
 		a.nr = q.nr;
 		if (!q.len) {
 			a.result = take_file(files, q.file, handle);
+		} else if (q.pid) {
+			n = q.len <= PIECE ? read_memory(q.pid, q.offset, bytes, q.len) : -1;
+			a.result = n < 0 ? -errno : n;
+			parts[1].iov_len = n < 0 ? 0 : (size_t)n;
 		} else {
 			n = q.file < MAX_FILES && q.len <= PIECE ?
 			    pread(files[q.file], bytes, q.len, (off_t)q.offset) : -1;
@@ -333,6 +348,39 @@ ssize_t far__read(int fd, void *buf, size_t len, uint64_t offset)
 		return n;
 	errno = (int)-n;
 	return -1;
+}
+
+static int64_t read_memory_locked(pid_t pid, uint64_t addr, void *buf, size_t len)
+{
+	struct question q = { .pid = pid, .offset = addr, .len = (uint32_t)len };
+	struct reader *r;
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	if (stat(path, &st))
+		return -ESRCH;
+	r = reader_of(MEMORY_OF | st.st_uid);
+	return r ? ask(r, &q, -1, buf, len) : -EMFILE;
+}
+
+ssize_t far__read_memory(pid_t pid, uint64_t addr, void *buf, size_t len)
+{
+	size_t done = 0;
+	int64_t n;
+
+	while (done < len) {
+		pthread_mutex_lock(&lock);
+		n = read_memory_locked(pid, addr + done, (char *)buf + done,
+				       len - done < PIECE ? len - done : PIECE);
+		pthread_mutex_unlock(&lock);
+		if (n < 0)
+			errno = (int)-n;
+		if (n <= 0)
+			return n < 0 && !done ? -1 : (ssize_t)done;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
 }
 
 int64_t far__size(int fd)

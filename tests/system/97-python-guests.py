@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # timeout: 300
 """Greenlets, another event loop and perf's trampolines (-X perf) among Python frames: each stack is one that
-the program can have, or it is marked."""
+the program can have, or it is marked. And memory that doesn't answer."""
 import os
 import subprocess
 import sys
@@ -60,6 +60,25 @@ def one(what, path, part, *options, trampolines=False):
     check(not left, f"{what}: {left[:3]}")
 
 
+def unanswered(what, path):
+    """Memory that nobody answers for holds nobody up: gpucollect ends while it is so, and has the other names."""
+    out = os.path.join(L.TMP, "o.folded")
+    program = os.path.join(os.path.dirname(PROGRAM), "unanswered.py")
+    p = subprocess.Popen([path, "-E", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    first = p.stdout.readline()
+    if first == "ready\n":
+        r = subprocess.run([L.GPUCOLLECT, "--metric", "cpu", "--no-gpu", "-F", str(FREQUENCY), "-y", "-o", out,
+                            "-d", "2", "-p", str(p.pid)], stdin=subprocess.DEVNULL, capture_output=True,
+                           text=True, timeout=60, check=False)
+        with open(out, encoding="utf-8") as f:
+            text = f.read()
+        check(r.returncode == 0 and "<module> (" in text, f"{what}: {r.stderr[-500:]}{text[-500:]}")
+    else:
+        print(f"{what}: {first}")
+    rest = p.communicate()[0]
+    check(rest == ("right\n" if first == "ready\n" else ""), f"{what}: the program says {rest!r}")
+
+
 def has(path, module):
     return subprocess.run([path, "-E", "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
 
@@ -73,6 +92,9 @@ def main():
             if has(path, module):
                 one(f"{name} {part}", path, part)
                 ran += 1
+        if (3, 11) <= version < (3, 14) and not pythons.is_free_threaded(path):
+            unanswered(f"{name} unanswered", path)
+            ran += 1
         if version >= (3, 12):
             one(f"{name} trampolines", path, "calls", "-X", "perf", trampolines=True)
             ran += 1
