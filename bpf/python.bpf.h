@@ -225,17 +225,21 @@ static long python__search(__u64 i, struct scratch **ctx)
 
 /*
  * The version that the next code object will have: while it stays, each that is in use is the one that was
- * read. With the time, for an interpreter that is ended and begun again counts anew, which takes longer.
+ * read. Where interpreters count for themselves with the time, by 2 ms: one that is ended and begun again
+ * counts anew, which takes longer.
  */
-#define STAMP_SHIFT 2		/* 4 ms where HZ is 1000, 16 ms where it is 250, 40 ms where it is 100 */
+#define STAMP_SHIFT 21
 static ALWAYS_INLINE __u64 python__stamp(const struct python_layout *l, __u64 runtime, __u64 interpreter)
 {
-	__u64 of = l->versions_of == PYTHON_VERSIONS_RUNTIME ? runtime : interpreter;
+	bool own = l->versions_of == PYTHON_VERSIONS_INTERPRETER;
+	__u64 of = own ? interpreter : runtime;
 	__u32 next = 0;
 
 	if (!l->versions_of || bpf_probe_read_user(&next, sizeof(next), (void *)(of + (__s64)l->versions_at)))
 		return 0;
-	return next ? bpf_jiffies64() >> STAMP_SHIFT << 32 | next : 0;
+	if (!next)
+		return 0;
+	return own ? bpf_ktime_get_ns() >> STAMP_SHIFT << 32 | next : next;
 }
 
 /*

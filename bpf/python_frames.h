@@ -132,9 +132,16 @@ static inline __u32 python__check(const struct python_layout *l, const __u64 *co
 
 /*
  * Before 3.12 code objects have no version of their own, and when one dies its texts die with it: another
- * may have texts at the same addresses. There the texts count, too: length and hash, which a str that is
- * a name has; else the last bytes. Members of str and bytes objects of 3.8 to 3.11, from PYTHON_TEXT on.
+ * may have texts at the same addresses. So they may where interpreters count versions for themselves, and one
+ * that is begun again begins anew. There the texts count, too: length and hash, which a str that is a name
+ * has; else the last bytes. Members of str and bytes objects of builds with the GIL, from PYTHON_TEXT on.
  */
+static inline bool python__needs_texts(const struct python_layout *l)
+{
+	return l->code_version == PYTHON_ABSENT ||
+	       (l->versions_of != PYTHON_VERSIONS_RUNTIME && l->code_type == 8);
+}
+
 #define PYTHON_TEXT 16
 #define PYTHON_TEXT_WORDS 4	/* length; hash, or -1; of a str: its state */
 #define PYTHON_TEXT_TAIL 32	/* bytes, at most */
@@ -145,11 +152,11 @@ static inline __u64 python__mix(__u64 h, __u64 word)
 	return h ^ h >> 35;
 }
 
-/* Where the last bytes of the object at `address` are; their number. */
-static inline __u32 python__tail(const __u64 *head, bool is_str, __u64 address, __u64 *at)
+/* Where the last bytes of the object at `address` are; their number. `newer`: of 3.12 or later. */
+static inline __u32 python__tail(const __u64 *head, bool is_str, bool newer, __u64 address, __u64 *at)
 {
 	__u64 kind = head[2] >> 2 & 7, size = is_str ? head[0] * kind : head[0];
-	__u64 data = !is_str ? 32 : head[2] >> 6 & 1 ? 48 : 72;
+	__u64 data = !is_str ? 32 : (head[2] >> 6 & 1 ? 48 : 72) - (newer ? (head[2] >> 6 & 1 ? 8 : 16) : 0);
 
 	*at = address + data + (size > PYTHON_TEXT_TAIL ? size - PYTHON_TEXT_TAIL : 0);
 	return size > PYTHON_TEXT_TAIL ? PYTHON_TEXT_TAIL : (__u32)size;

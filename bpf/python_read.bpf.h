@@ -81,7 +81,7 @@ static ALWAYS_INLINE void frame__goes_on(struct scratch *s)
 }
 
 /* What tells a text from another that had its address before; see python_frames.h. */
-static __noinline __u64 text__mark(__u64 address, __u64 h, bool is_str)
+static __noinline __u64 text__mark(__u64 address, __u64 h, bool is_str, bool newer)
 {
 	__u64 head[PYTHON_TEXT_WORDS] = {}, tail[PYTHON_TEXT_TAIL / 8] = {}, at;
 	__u32 n;
@@ -89,7 +89,7 @@ static __noinline __u64 text__mark(__u64 address, __u64 h, bool is_str)
 	if (bpf_probe_read_user(head, sizeof(head), (void *)(address + PYTHON_TEXT)))
 		return h;
 	if (head[1] == ~0ull) {
-		n = python__tail(head, is_str, address, &at);
+		n = python__tail(head, is_str, newer, address, &at);
 		barrier_var(n);
 		if (n > sizeof(tail) || (n && bpf_probe_read_user(tail, n, (void *)at)))
 			return h;
@@ -101,13 +101,14 @@ static ALWAYS_INLINE __u32 code__check(struct scratch *s, const struct python_la
 {
 	__u32 check = python__check(l, s->python.code);
 	__u16 name = l->code_qualname == PYTHON_ABSENT ? l->code_name : l->code_qualname;
+	bool newer = l->code_version != PYTHON_ABSENT;
 	__u64 h = check;
 
-	if (l->code_version != PYTHON_ABSENT)
+	if (!python__needs_texts(l))
 		return check;
-	h = text__mark(python__u64(s->python.code, name, PYTHON_CODE_BYTES), h, true);
-	h = text__mark(python__u64(s->python.code, l->code_filename, PYTHON_CODE_BYTES), h, true);
-	h = text__mark(python__u64(s->python.code, l->code_table, PYTHON_CODE_BYTES), h, false);
+	h = text__mark(python__u64(s->python.code, name, PYTHON_CODE_BYTES), h, true, newer);
+	h = text__mark(python__u64(s->python.code, l->code_filename, PYTHON_CODE_BYTES), h, true, newer);
+	h = text__mark(python__u64(s->python.code, l->code_table, PYTHON_CODE_BYTES), h, false, newer);
 	return (__u32)(h >> 32);
 }
 

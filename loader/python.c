@@ -194,16 +194,26 @@ static bool bias_of(struct python *py, const struct mapping *m, uint64_t *bias)
 	return false;
 }
 
+/* Whether two files hold interpreters of one version: a thousand containers may each have their own copy. */
+static bool is_alike(const struct python *py, uint32_t a, uint32_t b)
+{
+	return !memcmp(&known(py, a)->runtime->offsets, &known(py, b)->runtime->offsets,
+		       sizeof(struct python_offsets));
+}
+
 /* The number of a layout on the BPF side; 0: there is no room for one more. */
 static uint32_t publish(struct python *py, const struct python_layout *layout, uint32_t file)
 {
 	uint32_t i;
 
 	for (i = 1; i < py->nr_layouts; i++)
-		if (py->file_of[i] == file && !memcmp(&py->layouts[i], layout, sizeof(*layout)))
+		if (is_alike(py, py->file_of[i], file) && !memcmp(&py->layouts[i], layout, sizeof(*layout)))
 			return i;
-	if (i >= GPUCOLLECT_MAX_PYTHONS)
+	if (i >= GPUCOLLECT_MAX_PYTHONS) {
+		log_warn("%s: more than %u kinds of Python: its frames are not shown",
+			 files__path(py->files, file), GPUCOLLECT_MAX_PYTHONS - 1);
 		return 0;
+	}
 	py->layouts[i] = *layout;
 	py->file_of[i] = file;
 	__atomic_store_n(&py->nr_layouts, i + 1, __ATOMIC_RELEASE);

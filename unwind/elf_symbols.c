@@ -378,7 +378,7 @@ int elf_symbols__static(struct elf_symbols *s, const char *name, uint64_t limit,
 			continue;
 		err = read_section(s, sh.sh_link, &strings);
 		if (err || strings.sh_size > limit || strings.sh_size > UINT32_MAX ||
-		    sh.sh_size / sizeof(Elf64_Sym) > limit || strlen(name) >= MAX_NAME)
+		    sh.sh_size / 2 > limit || strlen(name) >= MAX_NAME)
 			return err ? err : -ENOENT;
 		nr = places_of(s, &strings, name, places);
 		if (nr > 0)

@@ -28,7 +28,7 @@ bool elf_symbols__program(const struct elf_symbols *symbols);	/* it names a dyna
 /* Among the defined dynamic symbols. 0, -ENOENT or what pread gave. */
 int elf_symbols__dynamic(struct elf_symbols *symbols, const char *name, struct elf_symbol *out);
 
-/* Among all of .symtab, which is read as a whole: only if its names have `limit` bytes at most. */
+/* Among all of .symtab, which is read as a whole: only if its names have `limit` bytes at most, it twice. */
 int elf_symbols__static(struct elf_symbols *symbols, const char *name, uint64_t limit,
 			struct elf_symbol *out);
 

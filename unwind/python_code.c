@@ -244,7 +244,8 @@ static bool is_live(const struct python_offsets *o, const __u64 *words)
 }
 
 /* What tells a text from another that had its address before; see python_frames.h. */
-static uint64_t text__mark(const struct python_memory *m, uint64_t address, uint64_t h, bool is_str)
+static uint64_t text__mark(const struct python_memory *m, uint64_t address, uint64_t h, bool is_str,
+			   bool newer)
 {
 	__u64 head[PYTHON_TEXT_WORDS] = { 0 }, tail[PYTHON_TEXT_TAIL / 8] = { 0 }, at;
 	uint32_t n;
@@ -252,7 +253,7 @@ static uint64_t text__mark(const struct python_memory *m, uint64_t address, uint
 	if (memory__read(m, address + PYTHON_TEXT, head, sizeof(head)))
 		return h;
 	if (head[1] == ~0ull) {
-		n = python__tail(head, is_str, address, &at);
+		n = python__tail(head, is_str, newer, address, &at);
 		if (n && memory__read(m, at, tail, n))
 			return h;
 	}
@@ -264,13 +265,14 @@ uint32_t python_code__check(const struct python_offsets *o, const struct python_
 	const struct python_layout *l = &o->layout;
 	uint32_t check = python__check(l, words);
 	__u16 name = o->code_qualname ? (__u16)o->code_qualname : l->code_name;
+	bool newer = l->code_version != PYTHON_ABSENT;
 	uint64_t h = check;
 
-	if (l->code_version != PYTHON_ABSENT)
+	if (!python__needs_texts(l))
 		return check;
-	h = text__mark(m, python__u64(words, name, PYTHON_CODE_BYTES), h, true);
-	h = text__mark(m, python__u64(words, l->code_filename, PYTHON_CODE_BYTES), h, true);
-	h = text__mark(m, python__u64(words, l->code_table, PYTHON_CODE_BYTES), h, false);
+	h = text__mark(m, python__u64(words, name, PYTHON_CODE_BYTES), h, true, newer);
+	h = text__mark(m, python__u64(words, l->code_filename, PYTHON_CODE_BYTES), h, true, newer);
+	h = text__mark(m, python__u64(words, l->code_table, PYTHON_CODE_BYTES), h, false, newer);
 	return (uint32_t)(h >> 32);
 }
 

@@ -14,6 +14,7 @@
 #define NEWEST 14
 #define FINAL 0xc0		/* release level of a candidate: what precedes it may be laid out otherwise */
 #define NAMES_LIMIT (16u << 20)	/* of a program's .symtab: more is no program that embeds Python */
+#define OWN_NAMES_LIMIT (32u << 20)	/* the same of a file that has the section for the runtime */
 #define DATA_LIMIT (8u << 20)
 #define CODE_BYTES 512		/* of Py_GetVersion, at most */
 #define TEXT_BYTES 16
@@ -47,7 +48,7 @@ static int refuse(struct finder *f, const char *format, ...)
 
 static int symbol(struct finder *f, const char *name, struct elf_symbol *out)
 {
-	return f->is_static ? elf_symbols__static(f->symbols, name, UINT32_MAX, out)
+	return f->is_static ? elf_symbols__static(f->symbols, name, OWN_NAMES_LIMIT, out)
 			    : elf_symbols__dynamic(f->symbols, name, out);
 }
 
@@ -206,7 +207,7 @@ static int runtime__find(struct finder *f, struct elf_symbol *out)
 		return -ENOENT;
 	f->is_static = true;
 	err = elf_symbols__static(f->symbols, "_PyRuntime",
-				  f->section ? UINT32_MAX : NAMES_LIMIT, out);
+				  f->section ? OWN_NAMES_LIMIT : NAMES_LIMIT, out);
 	if (err != -ENOENT)
 		return err;
 	if (f->section)

@@ -21,6 +21,7 @@
 #define LONGEST 16		/* an instruction */
 #define OVERLAP (2 * BEFORE + BEHIND + 2 * LONGEST)
 #define PIECE (1u << 20)
+#define MAX_CODE (256u << 20)	/* bytes that are looked at: no interpreter has as many */
 #define MIN_FAR 1024		/* the first members of PyInterpreterState are others */
 
 #define MOV_STORE 0x89
@@ -180,6 +181,7 @@ int python_versions__find(struct elf_view *view, unsigned int code_version, stru
 	struct search s = { .code_version = code_version, .out = out };
 	uint8_t *code = malloc(PIECE);
 	const struct elf_segment *seg;
+	uint64_t left = MAX_CODE;
 	size_t nr;
 	int err = 0;
 
@@ -192,6 +194,11 @@ int python_versions__find(struct elf_view *view, unsigned int code_version, stru
 		for (uint64_t at = 0; seg[i].executable && at < seg[i].size && !err;
 		     at += PIECE - OVERLAP) {
 			s.len = seg[i].size - at < PIECE ? (size_t)(seg[i].size - at) : PIECE;
+			if (left < s.len) {
+				free(code);
+				return -ENOENT;
+			}
+			left -= s.len;
 			s.vaddr = seg[i].vaddr + at;
 			err = elf_view__read(view, seg[i].offset + at, code, s.len);
 			if (!err)

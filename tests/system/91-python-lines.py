@@ -20,8 +20,8 @@ check = folded.Checks()
 TOOL = os.path.join(folded.PROGRAMS, "python_lines")
 SOURCES = os.path.join(os.environ["TOP"], "tests/programs")
 ENOUGH = 100000
-MOST_READS = 9          # of head, name, file, table, each in two parts, and the head again, twice
-MOST_READS_OF_TEXTS = 27    # before 3.12: with each head the three texts, each in two parts
+# Of head, name, file, table, each in two parts, and the head again, twice; with each head three texts in two parts.
+MOST_READS = 27
 SHARE = 8               # of the modules every eighth, others for the next interpreter
 TORN = 300
 TEXT = 65536            # characters of a name that are read
@@ -89,7 +89,7 @@ def compare_names(name, version, codes, out):
             wrong.append((function[:60], first_line, units[:60], line[:200]))
     check(len(reads) == len(codes) > 500 and not wrong,
           f"{name}: {len(codes)} names, files and tables, {len(wrong)} wrong", wrong[:5])
-    check(reads and max(reads) <= (MOST_READS if version >= (3, 12) else MOST_READS_OF_TEXTS),
+    check(reads and max(reads) <= MOST_READS,
           f"{name}: {sum(reads) / max(1, len(reads)):.1f} reads on average, {max(reads, default=0)} at most")
 
 

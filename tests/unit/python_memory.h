@@ -137,6 +137,7 @@ static inline void fake__init(struct fake *f)
 		.str_kind_shift = 5,
 		.layout = { .code_bytes = 104, .code_type = 8, .code_name = 40, .code_filename = 48,
 			    .code_table = 56, .code_first_line = 64, .code_flags = 68, .code_version = 76,
+			    .versions_of = PYTHON_VERSIONS_RUNTIME,
 			    .type_code = FAKE_TYPE },
 	};
 	f->used = 64;
