@@ -308,13 +308,22 @@ static ALWAYS_INLINE void list__start_again(struct scratch *s)
 	frames__start(s);
 }
 
+/* The CFrame of the run at hand; 0: it isn't known. 3.12 has shims for the runs further out. */
+static ALWAYS_INLINE __u64 run__cframe(const struct scratch *s, const struct python_layout *l)
+{
+	return l->cframe == PYTHON_ABSENT || (l->style == PYTHON_SHIMS && s->python.run != s->python.start) ?
+	       0 : s->python.cframe;
+}
+
 /* There are frames that aren't known: a mark says so. */
 static ALWAYS_INLINE long list__cut(struct scratch *s, const struct python_layout *l)
 {
+	__u64 marker = s->nr > s->python.run + 1 ? run__cframe(s, l) : 0;
+
 	if (s->nr == s->python.start)
 		run__begin(s);
 	if (l->style != PYTHON_FRAME_OBJECTS)
-		run__end(s, 0);
+		run__end(s, marker);
 	word__add(s, (__u64)FRAME_RUN_CUT << 60);
 	return 1;
 }
