@@ -264,7 +264,7 @@ int gpucollect_probe(struct pt_regs *ctx)
 	return probe(ctx);
 }
 
-/* For links to one place each, where there are others for several: see probes__settings. */
+/* For links to one place each, where there are others for several: see probes__choose_programs. */
 SEC("uprobe")
 int gpucollect_probe_each(struct pt_regs *ctx)
 {

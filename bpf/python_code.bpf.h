@@ -164,11 +164,6 @@ static ALWAYS_INLINE bool code__tell(struct scratch *s, __u64 code, __u32 check)
 
 /* --- functions that were told of ---------------------------------------------------------- */
 
-static ALWAYS_INLINE __u64 recalled__sum(__u64 key, __u64 stamp, __u64 value)
-{
-	return (key ^ value * 0x9fb21c651e98df25ull) * 0xd6e8feb86659fd93ull + stamp;
-}
-
 static ALWAYS_INLINE struct recalled_code *code__recall(const struct scratch *s, __u64 code, __u64 *key)
 {
 	__u32 index;
@@ -187,7 +182,7 @@ static ALWAYS_INLINE bool recalled__take(const struct recalled_code *r, __u64 ke
 	if (!r || r->key != key || r->stamp != stamp)
 		return false;
 	value = *(volatile __u64 *)&r->value;
-	if (r->sum != recalled__sum(key, stamp, value))
+	if (r->sum != entry__check(key, value, stamp))
 		return false;
 	c->check = (__u32)value;
 	c->traceable = value >> 32;
@@ -205,7 +200,7 @@ static ALWAYS_INLINE void recalled__put(struct recalled_code *r, __u64 key, cons
 	r->key = key;
 	r->stamp = s->python.stamp;
 	r->value = value;
-	r->sum = recalled__sum(key, s->python.stamp, value);
+	r->sum = entry__check(key, value, s->python.stamp);
 }
 
 #endif

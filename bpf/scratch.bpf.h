@@ -135,6 +135,12 @@ static ALWAYS_INLINE __u64 hash__add(__u64 hash, __u64 word)
 	return hash ^ (hash >> 35);
 }
 
+/* Of an entry whose fields are written and read without a lock: torn ones don't pass. */
+static ALWAYS_INLINE __u64 entry__check(__u64 key, __u64 word, __u64 rest)
+{
+	return (key ^ word * 0x9fb21c651e98df25ull) * 0xd6e8feb86659fd93ull + rest;
+}
+
 /* The index is checked as it is used: a bound that the verifier sees. */
 static ALWAYS_INLINE void word__put(struct scratch *s, __u32 at, __u64 word)
 {

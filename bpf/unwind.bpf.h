@@ -146,12 +146,6 @@ struct place {
 	__u32 trampoline;	/* bool: in the kernel's own code, at `word`: no frame of anybody's */
 };
 
-/* Fields that are written and read without a lock: torn entries don't pass the check. */
-static ALWAYS_INLINE __u64 known_pc__check(__u64 key, __u64 word, __u32 rule)
-{
-	return (key ^ word * 0x9fb21c651e98df25ull) * 0xd6e8feb86659fd93ull + rule;
-}
-
 /*
  * Looks a pc up: first among those that were looked up before in this state of mappings and rows,
  * then in both. 0, or UNWIND_*: NO_ROW: in no known mapping; UNREADABLE: its page has no rows yet.
@@ -168,7 +162,7 @@ static ALWAYS_INLINE int place__find(struct scratch *s, __u64 pc, struct place *
 		/* Read once: what was checked is what is used. */
 		place->word = *(volatile __u64 *)&known->word;
 		place->rule = *(volatile __u32 *)&known->rule;
-		if (known->check == known_pc__check(key, place->word, place->rule))
+		if (known->check == entry__check(key, place->word, place->rule))
 			return 0;
 	}
 	if (!mapping__find(s, pc))
@@ -190,7 +184,7 @@ static ALWAYS_INLINE int place__find(struct scratch *s, __u64 pc, struct place *
 	known->key = key;
 	known->word = place->word;
 	known->rule = place->rule;
-	known->check = known_pc__check(key, place->word, place->rule);
+	known->check = entry__check(key, place->word, place->rule);
 	return 0;
 }
 

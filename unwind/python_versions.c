@@ -194,13 +194,10 @@ int python_versions__find(struct elf_view *view, unsigned int code_version, stru
 		for (uint64_t at = 0; seg[i].executable && at < seg[i].size && !err;
 		     at += PIECE - OVERLAP) {
 			s.len = seg[i].size - at < PIECE ? (size_t)(seg[i].size - at) : PIECE;
-			if (left < s.len) {
-				free(code);
-				return -ENOENT;
-			}
-			left -= s.len;
 			s.vaddr = seg[i].vaddr + at;
-			err = elf_view__read(view, seg[i].offset + at, code, s.len);
+			err = left < s.len ? -ENOENT :
+			      elf_view__read(view, seg[i].offset + at, code, s.len);
+			left -= s.len;
 			if (!err)
 				search__run(&s);
 		}

@@ -144,13 +144,11 @@ static _Noreturn void serve(int socket)
 		a.nr = q.nr;
 		if (!q.len) {
 			a.result = take_file(files, q.file, handle);
-		} else if (q.pid) {
-			n = q.len <= PIECE ? read_memory(q.pid, q.offset, bytes, q.len) : -1;
-			a.result = n < 0 ? -errno : n;
-			parts[1].iov_len = n < 0 ? 0 : (size_t)n;
 		} else {
-			n = q.file < MAX_FILES && q.len <= PIECE ?
-			    pread(files[q.file], bytes, q.len, (off_t)q.offset) : -1;
+			if (q.pid && q.len <= PIECE)
+				n = read_memory(q.pid, q.offset, bytes, q.len);
+			else if (q.file < MAX_FILES && q.len <= PIECE)
+				n = pread(files[q.file], bytes, q.len, (off_t)q.offset);
 			a.result = n < 0 ? -errno : n;
 			parts[1].iov_len = n < 0 ? 0 : (size_t)n;
 		}
