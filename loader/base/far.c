@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -119,7 +120,7 @@ static ssize_t read_memory(pid_t pid, uint64_t addr, void *buf, size_t len)
 }
 
 /* Nothing but the socket is its own: what it held of BPF would live as long as it hangs. */
-static _Noreturn void serve(int socket)
+static _Noreturn void serve(int socket, bool memory)
 {
 	static char bytes[PIECE];
 	static int files[MAX_FILES];
@@ -134,6 +135,8 @@ static _Noreturn void serve(int socket)
 		_exit(1);
 	prctl(PR_SET_NAME, "gpucollect-far");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (memory)
+		setpriority(PRIO_PROCESS, 0, -20);	/* a thread may be held meanwhile */
 	signal(SIGPIPE, SIG_DFL);
 	memset(files, 0xff, sizeof(files));
 	while (receive(0, &q, &handle) == sizeof(q)) {
@@ -169,7 +172,7 @@ static int reader__start(struct reader *r, uint64_t device)
 	*r = (struct reader){ .device = device, .socket = pair[0], .born = clock__now_ns() };
 	r->pid = fork();
 	if (!r->pid)
-		serve(pair[1]);
+		serve(pair[1], device >= MEMORY_OF);
 	close(pair[1]);
 	if (r->pid > 0)
 		return 0;
@@ -348,18 +351,37 @@ ssize_t far__read(int fd, void *buf, size_t len, uint64_t offset)
 	return -1;
 }
 
-static int64_t read_memory_locked(pid_t pid, uint64_t addr, void *buf, size_t len)
+/* Of whose memory it is; 0 or negative errno. */
+static int memory_reader(pid_t pid, struct reader **r)
 {
-	struct question q = { .pid = pid, .offset = addr, .len = (uint32_t)len };
-	struct reader *r;
 	char path[32];
 	struct stat st;
 
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	if (stat(path, &st))
 		return -ESRCH;
-	r = reader_of(MEMORY_OF | st.st_uid);
-	return r ? ask(r, &q, -1, buf, len) : -EMFILE;
+	*r = reader_of(MEMORY_OF | st.st_uid);
+	return *r ? 0 : -EMFILE;
+}
+
+int far__expect_memory(pid_t pid)
+{
+	struct reader *r;
+	int err;
+
+	pthread_mutex_lock(&lock);
+	err = memory_reader(pid, &r);
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+static int64_t read_memory_locked(pid_t pid, uint64_t addr, void *buf, size_t len)
+{
+	struct question q = { .pid = pid, .offset = addr, .len = (uint32_t)len };
+	struct reader *r;
+	int err = memory_reader(pid, &r);
+
+	return err ? err : ask(r, &q, -1, buf, len);
 }
 
 ssize_t far__read_memory(pid_t pid, uint64_t addr, void *buf, size_t len)

@@ -34,8 +34,10 @@ ssize_t far__read(int fd, void *buf, size_t len, uint64_t offset);
  * process_vm_readv(2) of one range. A process may have memory that is only there when somebody answers, too
  * (userfaultfd, mapped files of FUSE): a process of its own reads, one for each user, and is not waited for.
  * Bytes read, which may be fewer; -1 with errno, ETIMEDOUT where that user's memory doesn't answer.
+ * A thread that ends before the program may only ask once far__expect_memory was called for that process.
  */
 ssize_t far__read_memory(pid_t pid, uint64_t addr, void *buf, size_t len);
+int far__expect_memory(pid_t pid);	/* 0 or negative errno */
 int64_t far__size(int fd);
 
 #endif

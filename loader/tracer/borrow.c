@@ -74,7 +74,11 @@ static int copy_look(struct borrow *b, struct safety_look *look)
 
 	look->regs = b->remote.regs;
 	err = safety__stack(b->space, look, b->why);
-	return err ? err : space__peek(b->space->pid, look->start, look->stack, look->len);
+	if (!err)
+		err = space__peek(b->space->pid, look->start, look->stack, look->len);
+	if (err == -ETIMEDOUT)
+		snprintf(b->why, sizeof(b->why), "memory of its stack does not answer");
+	return err;
 }
 
 static bool is_same(const struct safety_look *a, const struct safety_look *b)

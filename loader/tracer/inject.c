@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "loader/base/clock.h"
+#include "loader/base/far.h"
 #include "loader/base/fault.h"
 #include "loader/tracer/borrow.h"
 #include "loader/tracer/entry.h"
@@ -304,6 +305,7 @@ struct tracer *tracer__new(const struct tracer_request *request)
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
 	pthread_cond_init(&t->changed, &clock);
 	pthread_condattr_destroy(&clock);
+	far__expect_memory(request->pid);
 	t->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = t->event_fd < 0 ? errno : pthread_create(&t->thread, NULL, run, t);
 	if (!err)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "loader/base/array.h"
+#include "loader/base/far.h"
 #include "loader/maps.h"
 #include "loader/tracer/exports.h"
 
@@ -18,8 +19,7 @@
 
 int space__peek(pid_t pid, uint64_t address, void *to, size_t len)
 {
-	struct iovec local = { to, len }, remote = { (void *)(uintptr_t)address, len };
-	ssize_t n = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+	ssize_t n = far__read_memory(pid, address, to, len);
 
 	return n < 0 ? -errno : (size_t)n == len ? 0 : -EFAULT;
 }

@@ -40,7 +40,7 @@ const struct space_area *space__area(const struct space *s, uint64_t address);	/
 const struct space_area *space__below(const struct space *s, const struct space_area *area);
 const struct mapping *space__code(const struct space *s, uint64_t address);
 
-/* All `len` bytes: 0 or negative errno (-EFAULT, -ESRCH, …). */
+/* All `len` bytes: 0 or negative errno (-EFAULT, -ESRCH, …; -ETIMEDOUT: memory that doesn't answer). */
 int space__peek(pid_t pid, uint64_t address, void *to, size_t len);
 /* Never into a page that the process itself couldn't write. */
 int space__poke(pid_t pid, uint64_t address, const void *from, size_t len);

@@ -11,7 +11,9 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -19,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -257,6 +260,33 @@ static void in_small_thread(void)
 	in_thread(stay, 64 << 10, NULL);
 }
 
+/* A part of the stack is only there when somebody answers, and nobody does. */
+static void without_answer(void)
+{
+	const uintptr_t page = 4096;
+	char frame[16 * 4096];
+	void *hole = (void *)(((uintptr_t)frame + 4 * page) & ~(page - 1)), *stack;
+	struct uffdio_register all = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_api api = { .api = UFFD_API };
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	pthread_attr_t attr;
+	size_t size;
+
+	pthread_getattr_np(pthread_self(), &attr);
+	pthread_attr_getstack(&attr, &stack, &size);
+	all.range = (struct uffdio_range){ (uintptr_t)stack, size };
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) || madvise(hole, 4 * page, MADV_DONTNEED) ||
+	    ioctl(fd, UFFDIO_REGISTER, &all))
+		puts("no userfaultfd");
+	stay();
+	close(fd);
+}
+
+static void in_unanswered(void)
+{
+	in_thread(without_answer, 0, NULL);
+}
+
 /* The thread has ended, and its keys are being destroyed. */
 static void in_key(void)
 {
@@ -290,7 +320,7 @@ static const struct {
 	{ "handler", in_handler }, { "alternate", in_alternate }, { "fiber", in_fiber },
 	{ "deep", in_deep }, { "generated", in_generated }, { "thread", in_plain_thread },
 	{ "modest_thread", in_modest_thread }, { "small_thread", in_small_thread },
-	{ "key", in_key }, { "crowd", in_crowd },
+	{ "key", in_key }, { "crowd", in_crowd }, { "unanswered", in_unanswered },
 };
 
 #define NR_PLACES (sizeof(places) / sizeof(places[0]))
