@@ -5,7 +5,7 @@
 product_attach.py counts GPUCOLLECT   PyTorch training, a decode loop with CUDA graphs, an nvcc program:
                                       counts, names and stacks of a window, against CUPTI in a twin
 product_attach.py again GPUCOLLECT N  attaches to a training run N times and lets it go again
-product_attach.py after GPUCOLLECT    how fast the same process runs before, while and after it is recorded
+product_attach.py after GPUCOLLECT N  how fast the same process runs before, while and after it is recorded
 Exit status 1 if something that must hold does not.
 """
 import os
@@ -19,6 +19,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CUPTI = os.path.abspath("product_cupti.so")
+TURNS = 10
 bad = 0
 
 
@@ -199,34 +200,59 @@ def again(gpucollect, times):
         fail("memory grows")
 
 
-def after(gpucollect):
-    target = Target("after", ["python3", "product_gated.py", "again", "10"])
-    target.until("ready")
+def after(gpucollect, pairs):
+    """
+    Two processes on one CPU take turns, so that whatever the machine does it does to both; one of them is
+    attached to, three times. The machine moves between states: a ratio is one of medians, of one process
+    after against before, over that of the other.
+    """
+    ratios, of_instructions, while_recorded = [], [], []
+    for pair in range(pairs):
+        argv = ["python3", "product_gated.py", "slice", str(2 + pair % (os.cpu_count() - 2))]
+        both = [Target(name, argv) for name in ("after", "after-twin")]
+        for t in both:
+            t.until("ready")
 
-    def speed():
-        target.say("speed")
-        return float(target.until("speed").split()[1])
+        def turn(t):
+            t.say("slice")
+            return [float(v) for v in t.until("slice").split()[1:]]
 
-    rounds = []
-    for _ in range(4):
-        before = [speed() for _ in range(6)]
-        rec = Recording(gpucollect, target.pid, "after", "--metric", "launches")
-        during = [speed() for _ in range(3)]
-        rec.stop()
-        rounds.append([statistics.median(v) for v in (before, during, [speed() for _ in range(6)])])
-    print("  relu loop, us before, while, after: " +
-          "; ".join(" ".join(f"{v:.3f}" for v in r) for r in rounds))
-    # The last state before each attach is the one after the detach before it: only the first is untouched.
-    first = rounds[0][0]
-    print("  after / before the first attach: " + ", ".join(f"{r[2] / first:.3f}" for r in rounds))
-    target.end()
+        def turns(n):
+            took = [[], []]
+            for i in range(n):
+                for k in (0, 1) if i % 2 else (1, 0):
+                    took[k].append(turn(both[k]))
+            return [[statistics.median(v) for v in zip(*slices)] for slices in took]
+
+        before = turns(TURNS)
+        said = []
+        for _ in range(3):
+            rec = Recording(gpucollect, both[0].pid, "after", "--metric", "launches")
+            during = statistics.median(turn(both[0])[0] for _ in range(5))
+            rec.stop()
+            now = turns(TURNS)
+            ratios.append(now[0][0] / before[0][0] / (now[1][0] / before[1][0]))
+            of_instructions.append(now[0][1] / before[0][1] if before[0][1] else 0)
+            while_recorded.append(during / now[0][0])
+            said.append(f"{during:.3f} {now[0][0]:.3f} (twin {now[1][0]:.3f})")
+        print(f"  us an operation, before {before[0][0]:.3f} (twin {before[1][0]:.3f}), while and after: " +
+              "; ".join(said) + f"; instructions {before[0][1]:.1f} before, {now[0][1]:.1f} at the end", flush=True)
+        if [t.end() for t in both] != [3, 3]:
+            fail("a program ended otherwise than its twin")
+    mean, error = statistics.mean(ratios), statistics.stdev(ratios) / len(ratios) ** 0.5
+    print(f"  after against before, over the twin's: mean {mean:.4f}, standard error {error:.4f}, median "
+          f"{statistics.median(ratios):.4f}, {min(ratios):.3f} to {max(ratios):.3f}, of {len(ratios)}")
+    print(f"  instructions after against before: {min(of_instructions):.5f} to {max(of_instructions):.5f}; "
+          f"while recorded {statistics.median(while_recorded):.3f} x")
+    if mean - 2 * error > 1.01:
+        fail(f"slower after detach: {mean:.4f}")
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "counts":
         counts(sys.argv[2])
     elif sys.argv[1] == "after":
-        after(sys.argv[2])
+        after(sys.argv[2], int(sys.argv[3]))
     else:
         again(sys.argv[2], int(sys.argv[3]))
     print("  ok" if not bad else f"  {bad} wrong")

@@ -3,7 +3,7 @@
 #
 # The product on a real GPU: run.sh DIR leaves its logs in DIR. Needs root, nvcc, a python3 with PyTorch
 # and a built gpucollect (GPUCOLLECT=PATH, default build/gpucollect). PRODUCT_PARTS picks parts (gap
-# chains capture torch attach again speed detach cpu python probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
+# chains capture torch attach again after speed detach cpu python probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
 # PRODUCT_LIMIT the seconds after which no further step begins. PRODUCT_CONSTANTS="BUSY IDLE", as they stand
 # in gpu_timing/calibration.c, puts the constants that the gap part measures into a copy of the program. Each step has its own
 # time limit; no step changes a setting of the GPU.
@@ -12,7 +12,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 out=$(mkdir -p "${1:-product-results}" && cd "${1:-product-results}" && pwd)
 gpc=$(realpath "${GPUCOLLECT:-$root/build/gpucollect}")
-parts=${PRODUCT_PARTS:-gap chains capture torch attach again speed detach cpu}
+parts=${PRODUCT_PARTS:-gap chains capture torch attach again after speed detach cpu}
 rounds=${PRODUCT_ROUNDS:-3}
 work=$(mktemp -d)
 cuda=${CUDA_HOME:-/usr/local/cuda}
@@ -152,7 +152,11 @@ fi
 if wants again; then
 	log=$out/9-again.txt
 	check 280 python3 product_attach.py again "$gpc" "${PRODUCT_AGAIN:-50}"
-	check 90 python3 product_attach.py after "$gpc"
+fi
+
+if wants after; then
+	log=$out/9-after.txt
+	check 280 python3 product_attach.py after "$gpc" "${PRODUCT_PAIRS:-6}"
 fi
 
 # Speed lines "NAME US CPU_US" of a command, marked with how it ran.
