@@ -16,6 +16,7 @@
 
 #define FIRST_DELAY_NS 5000000ull	/* an interpreter takes some 10 ms to start */
 #define LAST_DELAY_NS 1000000000ull
+#define LOOKS_PART 100		/* all looks together take one such part of our time in the long run */
 #define LOOKS 6			/* before an interpreter is said to be another: over 0.3 s */
 #define PAGE 4096ull
 
@@ -32,6 +33,7 @@ struct waiting {
 	uint32_t process;
 	uint64_t at, delay;
 	unsigned int looks;
+	bool refused;		/* until it maps something new */
 };
 
 struct python {
@@ -269,15 +271,28 @@ static int look(struct python *py, struct process *p, bool last)
 	return err == -EAGAIN ? err : 0;
 }
 
+/* What a look takes is up to the process: lists may be long, and never be what they should. */
+uint64_t python__delay(uint64_t before, uint64_t took, size_t nr)
+{
+	uint64_t most = took * LOOKS_PART * nr;
+
+	if (most < LAST_DELAY_NS)
+		most = LAST_DELAY_NS;
+	return before * 2 < most ? before * 2 : most;
+}
+
 void python__mapped(struct python *py, struct process *p)
 {
 	size_t i;
 
 	if (p->exited || p->python.layout)
 		return;
-	for (i = 0; i < py->nr_waiting; i++)
-		if (py->waiting[i].process == p->index)
+	for (i = 0; i < py->nr_waiting; i++) {
+		if (py->waiting[i].process == p->index) {
+			py->waiting[i].refused = false;
 			return;
+		}
+	}
 	if (!look(py, p, false) || array__reserve((void **)&py->waiting, &py->room_waiting, py->nr_waiting,
 					    sizeof(*py->waiting)))
 		return;
@@ -298,10 +313,14 @@ void python__tick(struct python *py)
 
 		if (p->exited || p->python.layout)
 			continue;
-		if (now >= w.at) {
-			if (!look(py, p, ++w.looks >= LOOKS))
+		if (!w.refused && now >= w.at) {
+			uint64_t before = now;
+
+			w.refused = !look(py, p, ++w.looks >= LOOKS);
+			if (p->python.layout)
 				continue;
-			w.delay = w.delay * 2 < LAST_DELAY_NS ? w.delay * 2 : LAST_DELAY_NS;
+			now = clock__now_ns();
+			w.delay = python__delay(w.delay, now - before, py->nr_waiting);
 			w.at = now + w.delay;
 		}
 		py->waiting[kept++] = w;

@@ -25,6 +25,11 @@ void python__free(struct python *py);	/* NULL is fine */
 void python__mapped(struct python *py, struct process *p);
 /* Asks those that were not ready; to be called some dozen times a second. */
 void python__tick(struct python *py);
+/*
+ * Pure: until the next such question, ns: as long again as `before` up to 1 s, longer where the last one
+ * `took` its time and there are `nr` to be asked.
+ */
+uint64_t python__delay(uint64_t before, uint64_t took, size_t nr);
 
 /* Pure: whether a file has the name of an interpreter: it is looked at sooner. Others may be one, too. */
 bool python__is_named(const char *path);

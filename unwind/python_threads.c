@@ -36,6 +36,12 @@ struct learner {
 	unsigned int good, bad;		/* threads whose frames are what they should be, and not */
 };
 
+/* A list that is being followed. */
+struct trail {
+	uint64_t mark;		/* an element that was met */
+	unsigned int nr;
+};
+
 static int refuse(struct learner *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static int refuse(struct learner *l, const char *format, ...)
@@ -68,13 +74,27 @@ static int counted__read(void *ctx, uint64_t addr, void *buf, size_t len)
 
 /* --- threads ------------------------------------------------------------------------------ */
 
-/* Of one interpreter: all that fit. -ENOENT: not its thread. */
+/* Brent's way: the mark moves on after 1, 2, 4, … elements, so that one of a circle is met again. */
+static bool trail__returns(struct trail *t, uint64_t at)
+{
+	if (t->nr && at == t->mark)
+		return true;
+	if (!(t->nr & (t->nr - 1)))
+		t->mark = at;
+	t->nr++;
+	return false;
+}
+
+/* Of one interpreter: all that fit. -ENOENT: not its thread; -ELOOP: the list doesn't end. */
 static int learner__threads(struct learner *l, uint64_t interpreter)
 {
 	uint64_t state, owner, pointer;
+	struct trail trail = { 0 };
 	int err = read_word(l, interpreter + l->threads_at, &state);
 
-	for (unsigned int i = 0; !err && state && i < MAX_WALKED; i++) {
+	while (!err && state) {
+		if (trail.nr == MAX_WALKED || trail__returns(&trail, state))
+			return -ELOOP;
 		err = read_word(l, state + l->o->thread_interpreter, &owner);
 		if (!err)
 			err = read_word(l, state + l->o->layout.thread_id, &pointer);
@@ -115,12 +135,15 @@ static bool learner__find_threads(struct learner *l, uint64_t interpreter)
 static int learner__interpreters(struct learner *l)
 {
 	uint64_t list[MAX_INTERPRETERS], at;
+	struct trail trail = { 0 };
 	unsigned int nr = 0;
 	int err = read_word(l, l->runtime + l->o->runtime_interpreters, &at);
 
 	if (err)
 		return err;
 	while (at && nr < MAX_INTERPRETERS) {
+		if (trail__returns(&trail, at))
+			return -ELOOP;
 		list[nr++] = at;
 		if (read_word(l, at + l->o->interpreter_next, &at))
 			return -ENOENT;
@@ -132,7 +155,9 @@ static int learner__interpreters(struct learner *l)
 		err = learner__threads(l, list[nr - 1]);
 	while (!err && --nr)
 		err = learner__threads(l, list[nr - 1]);
-	return err == -ESRCH ? err : err ? -ENOENT : l->nr ? 0 : -EAGAIN;
+	if (err)
+		return err == -ESRCH || err == -ELOOP ? err : -ENOENT;
+	return l->nr ? 0 : -EAGAIN;
 }
 
 /* --- frames ------------------------------------------------------------------------------- */
@@ -242,7 +267,7 @@ static uint64_t learner__type_code(struct learner *l)
 	return type;
 }
 
-/* -ENOENT: something isn't as it should be. */
+/* -ENOENT, -ELOOP: something isn't as it should be. */
 static int learner__try(struct learner *l, struct python_layout *out)
 {
 	struct python_layout layout = l->o->layout;
@@ -281,7 +306,7 @@ int python_threads__learn(const struct python_runtime *r, uint64_t runtime_addre
 		*why = NULL;
 	for (int i = 0; i < TRIES; i++) {
 		err = learner__try(&l, out);
-		if (!counted.left)
+		if (!counted.left || err == -ELOOP)
 			break;
 		if (err != -ENOENT && err != -EFAULT)
 			return err;
@@ -289,6 +314,9 @@ int python_threads__learn(const struct python_runtime *r, uint64_t runtime_addre
 	}
 	if (err == -EFAULT)
 		return -EAGAIN;	/* not all of it is mapped yet */
+	if (err == -ELOOP)
+		return refuse(&l, "the list of threads or interpreters of CPython 3.%u.%u has no end",
+			      r->minor, r->micro);
 	if (!l.nr)
 		return refuse(&l, "the threads of CPython 3.%u.%u aren't where they should be",
 			      r->minor, r->micro);

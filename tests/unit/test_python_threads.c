@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define ARENA 0x10000000ull	/* address of the memory that there is */
-#define ARENA_BYTES (1u << 20)
+#define ARENA_BYTES (4u << 20)
 #define PTHREAD_BYTES 2304	/* glibc's struct pthread; the blocks are where 2.36 has them */
 #define FIRST_BLOCK 0x310
 #define BLOCKS 0x510
@@ -82,7 +82,7 @@ static uint64_t make_object(uint64_t type, size_t size)
 /* A process of 3.`minor` with no interpreter yet. */
 static void begin(unsigned int minor)
 {
-	memset(arena, 0, sizeof(arena));
+	memset(arena, 0, used);
 	memset(&r, 0, sizeof(r));
 	memset(&learnt, 0xee, sizeof(learnt));
 	used = 0;
@@ -430,20 +430,90 @@ START_TEST(takes_the_type_that_is_in_use)
 }
 END_TEST
 
-START_TEST(does_not_follow_lists_for_ever)
+#define LIST_HAS_NO_END "the list of threads or interpreters of CPython 3.13.0 has no end"
+
+/* A list of `nr` threads, bound or not, of which the last leads back to the `back`th. */
+static void make_circle(unsigned int nr, unsigned int back, bool bound)
 {
-	uint64_t interpreter, state, pointer;
+	uint64_t interpreter, first = 0, state = 0, pointer;
+
+	begin(13);
+	interpreter = make_interpreter();
+	pointer = bound ? make_glibc() : 0;
+	/* each new one goes to the front */
+	for (unsigned int i = nr; i--; ) {
+		state = make_state(interpreter, pointer);
+		first = first ? first : state;
+		if (i == back)
+			put(first + r.offsets.thread_next, state);
+	}
+	reads = 0;
+}
+
+START_TEST(knows_lists_that_lead_back)
+{
+	uint64_t first, second;
+
+	for (unsigned int nr = 1; nr <= 40; nr++) {
+		for (unsigned int back = 0; back < nr; back++) {
+			make_circle(nr, back, false);
+			refuses(LIST_HAS_NO_END);
+			/* no thread is met more than three times, with three reads each */
+			ck_assert_uint_le(reads, 4 + 9 * nr);
+		}
+	}
+	make_circle(16, 0, true);
+	refuses(LIST_HAS_NO_END);
+	make_circle(1500, 1499, false);
+	refuses(LIST_HAS_NO_END);
+	ck_assert_uint_le(reads, 4 + 9 * 1500);
+	/* or so long that nobody knows */
+	make_circle(5000, 5000, false);
+	refuses(LIST_HAS_NO_END);
+	ck_assert_uint_le(reads, 4 + 3 * 4096);
+	/* interpreters */
+	begin(13);
+	first = make_interpreter();
+	second = make_interpreter();
+	put(first + r.offsets.interpreter_next, second);
+	reads = 0;
+	refuses(LIST_HAS_NO_END);
+	ck_assert_uint_le(reads, 7);
+	begin(13);
+	first = make_interpreter();
+	put(first + r.offsets.interpreter_next, first);
+	set_key(r.offsets.runtime_key, 1);
+	make_running(first, 1);
+	refuses(LIST_HAS_NO_END);
+}
+END_TEST
+
+/* None that ends is taken for such a one. */
+START_TEST(knows_long_lists)
+{
+	uint64_t interpreter;
 
 	begin(12);
 	set_key(r.offsets.runtime_key, 1);
 	interpreter = make_interpreter();
-	put(interpreter + r.offsets.interpreter_next, interpreter);
-	state = make_running(interpreter, 1);
-	put(state + r.offsets.thread_next, state);
+	make_running(interpreter, 1);
+	for (int i = 0; i < 1000; i++)
+		make_state(interpreter, 0);
 	learns(FIRST_BLOCK + 16 + 8, PYTHON_TSD_DIRECT);
-	put(state + r.offsets.layout.thread_id, 0);	/* counts for nothing, so it goes on */
-	refuses("threads of CPython");
-	ck_assert_uint_lt(reads, 200000);
+	begin(12);
+	set_key(r.offsets.runtime_key, 1);
+	interpreter = make_interpreter();
+	make_running(interpreter, 1);
+	for (int i = 0; i < 100; i++)
+		make_interpreter();
+	learns(FIRST_BLOCK + 16 + 8, PYTHON_TSD_DIRECT);
+}
+END_TEST
+
+START_TEST(does_not_follow_pointers_for_ever)
+{
+	uint64_t interpreter, state, pointer;
+
 	/* Frames that are their own caller, and keys that are as many as can be. */
 	begin(12);
 	interpreter = make_interpreter();
@@ -497,4 +567,5 @@ UNIT_MAIN("python_threads", learns_all_versions, finds_late_keys, finds_values_o
 	  waits_for_an_interpreter, tells_two_keys_apart, finds_a_key_that_has_moved,
 	  finds_threads_that_have_moved, knows_subinterpreters, bears_threads_that_are_no_more,
 	  refuses_structures_of_another_version, says_when_there_is_no_process,
-	  takes_the_type_that_is_in_use, does_not_follow_lists_for_ever, survives_wild_memory)
+	  takes_the_type_that_is_in_use, knows_lists_that_lead_back, knows_long_lists,
+	  does_not_follow_pointers_for_ever, survives_wild_memory)
