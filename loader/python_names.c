@@ -11,7 +11,7 @@
 #include "loader/base/table.h"
 #include "unwind/python_code.h"
 
-#define MAX_BYTES (256ull << 20)	/* a process may make functions for ever */
+#define ENTRY_COST 256u		/* of one, beside its code: itself, in the index, what malloc adds */
 #define MAX_PARENTS 16
 #define MAX_TRIES 3
 
@@ -26,29 +26,41 @@ struct entry {
 	struct python_code *code;	/* NULL: it was gone, or could not be read so far */
 };
 
+/* What is kept of one process. */
+struct share {
+	uint64_t bytes;
+	bool full;
+};
+
 struct python_names {
 	const struct python *py;
 	const struct processes *processes;
 	struct entry *entry;
 	size_t room, nr;
 	struct index by_code;
-	uint64_t bytes;
+	struct table *shares;		/* index of a process -> struct share */
+	uint64_t bytes, nr_full;
 };
 
 struct python_names *python_names__new(const struct python *py, const struct processes *processes)
 {
 	struct python_names *n = calloc(1, sizeof(*n));
 
-	if (n) {
-		n->py = py;
-		n->processes = processes;
-	}
-	return n;
+	if (!n)
+		return NULL;
+	n->py = py;
+	n->processes = processes;
+	n->shares = table__new();
+	if (n->shares)
+		return n;
+	free(n);
+	return NULL;
 }
 
 void python_names__free(struct python_names *n)
 {
-	size_t i;
+	uint64_t process, share;
+	size_t i, pos = 0;
 
 	if (!n)
 		return;
@@ -56,8 +68,53 @@ void python_names__free(struct python_names *n)
 		python_code__free(n->entry[i].code);
 	free(n->entry);
 	index__free(&n->by_code);
+	while (table__next(n->shares, &pos, &process, &share))
+		free((struct share *)(uintptr_t)share);
+	table__free(n->shares);
 	free(n);
 }
+
+uint64_t python_names__full(const struct python_names *n)
+{
+	return n->nr_full;
+}
+
+/* --- what is kept ------------------------------------------------------------------------- */
+
+static struct share *share_of(struct python_names *n, const struct process *p)
+{
+	struct share *share;
+	uint64_t value;
+
+	if (table__get(n->shares, p->index, &value))
+		return (struct share *)(uintptr_t)value;
+	share = calloc(1, sizeof(*share));
+	if (share && table__set(n->shares, p->index, (uintptr_t)share)) {
+		free(share);
+		return NULL;
+	}
+	return share;
+}
+
+/*
+ * A process may make functions for ever. None has more than is left, so that those to come find some room,
+ * however many have taken what they may.
+ */
+static bool take(struct python_names *n, struct share *share, size_t bytes)
+{
+	uint64_t left = PYTHON_NAMES_BYTES - n->bytes;
+
+	if (share->bytes + bytes > (left < PYTHON_NAMES_SHARE ? left : PYTHON_NAMES_SHARE)) {
+		n->nr_full += !share->full;
+		share->full = true;
+		return false;
+	}
+	share->bytes += bytes;
+	n->bytes += bytes;
+	return true;
+}
+
+/* --- functions ---------------------------------------------------------------------------- */
 
 static uint32_t hash_of(uint32_t process, uint64_t address, uint32_t check)
 {
@@ -108,7 +165,7 @@ static bool is_sound(const struct rec_code *rec)
  * By the record alone; what that doesn't hold the process may still have, but then all of it: its code
  * may be another by now.
  */
-static void read_code(struct python_names *n, const struct process *p, const struct rec_code *rec,
+static void read_code(const struct python_names *n, const struct process *p, const struct rec_code *rec,
 		      struct entry *e)
 {
 	const struct python_offsets *file = python__offsets(n->py, p->python.layout);
@@ -118,7 +175,7 @@ static void read_code(struct python_names *n, const struct process *p, const str
 	const struct python_memory memory = { python__read_memory, &pid };
 	struct python_code *now = NULL;
 
-	if (!file || n->bytes >= MAX_BYTES)
+	if (!file)
 		return;
 	own = *file;
 	own.layout.type_code = p->python.code;	/* of which a freed object is not */
@@ -127,24 +184,27 @@ static void read_code(struct python_names *n, const struct process *p, const str
 	if (rec && is_sound(rec))
 		python_code__read(&own, &recorded, e->address, e->check, &e->code);
 	if (e->code && e->code->file && e->code->table)
-		goto out;
+		return;
 	if (!p->exited && !python_code__read(&own, &memory, e->address, e->check, &now)) {
 		python_code__free(e->code);
 		e->code = now;
 	}
-out:
-	if (e->code)
-		n->bytes += python_code__memory(e->code);
 }
 
 static int meet(struct python_names *n, const struct process *p, uint64_t address, uint32_t check,
 		const struct rec_code *rec)
 {
 	struct entry *e = find(n, p->index, address, check);
+	struct share *share;
 
 	if (e && (e->code || e->tries >= MAX_TRIES))
 		return 0;
+	share = share_of(n, p);
+	if (!share)
+		return -ENOMEM;
 	if (!e) {
+		if (!take(n, share, ENTRY_COST))
+			return 0;
 		if (index__reserve(&n->by_code) ||
 		    array__reserve((void **)&n->entry, &n->room, n->nr, sizeof(*n->entry)))
 			return -ENOMEM;
@@ -155,6 +215,11 @@ static int meet(struct python_names *n, const struct process *p, uint64_t addres
 		n->nr++;
 	}
 	read_code(n, p, rec, e);
+	if (e->code && !take(n, share, python_code__memory(e->code))) {
+		python_code__free(e->code);
+		e->code = NULL;
+		e->tries = MAX_TRIES;
+	}
 	return 0;
 }
 

@@ -13,6 +13,10 @@
 #include "loader/processes.h"
 #include "loader/python.h"
 
+/* Bytes that are kept of all processes, and of one at most: then no more than are left of the former. */
+#define PYTHON_NAMES_BYTES (256ull << 20)
+#define PYTHON_NAMES_SHARE (32ull << 20)
+
 struct python_names;
 
 struct python_names *python_names__new(const struct python *py, const struct processes *processes);
@@ -22,6 +26,9 @@ void python_names__free(struct python_names *n);	/* NULL is fine */
 int python_names__told(struct python_names *n, const struct process *p, const struct rec_code *rec);
 /* The words of a stack of `p` (bpf/gpucollect.h): functions whose record was lost. 0 or -ENOMEM. */
 int python_names__met(struct python_names *n, const struct process *p, const uint64_t *words, uint32_t nr);
+
+/* Processes that had more functions than are kept. */
+uint64_t python_names__full(const struct python_names *n);
 
 struct python_name {
 	const char *function;	/* qualified where the version has that */

@@ -9,6 +9,7 @@
 
 #include "bpf/gpucollect.h"
 #include "loader/base/table.h"
+#include "loader/base/text.h"
 #include "loader/path.h"
 
 /* Mean device time of a kind of work in a process: for launches that were not timed themselves. */
@@ -274,6 +275,25 @@ static int note_missing(const struct report_input *in, struct profile *p)
 	return err;
 }
 
+/* Those of processes that make functions for ever. */
+static int note_functions(const struct report_input *in, struct profile *p)
+{
+	uint64_t nr = in->python_names ? python_names__full(in->python_names) : 0;
+	char one[TEXT_FIGURE], all[TEXT_FIGURE];
+	struct text t = { 0 };
+	int err;
+
+	if (!nr)
+		return 0;
+	text__add_count(&t, nr, "process has", "processes have");
+	err = t.failed ? -ENOMEM :
+	      profile__note(p, "%s more Python functions than are kept (%s of one process, %s of all): "
+			    "the others are shown as [unknown Python function]", t.data,
+			    text__bytes(one, PYTHON_NAMES_SHARE), text__bytes(all, PYTHON_NAMES_BYTES));
+	text__free(&t);
+	return err;
+}
+
 int report__build(const struct report_input *in, struct profile *p)
 {
 	const struct path_input path = {
@@ -305,6 +325,8 @@ int report__build(const struct report_input *in, struct profile *p)
 		      add_entry(&r, tally__at(in->tally, i));
 	if (!err)
 		err = note_missing(in, p);
+	if (!err)
+		err = note_functions(in, p);
 	if (!err && in->jit && jit__overflowed(in->jit))
 		err = profile__note(p, "some names of code made at run time are missing: processes told "
 				    "more of them than are kept");
