@@ -223,6 +223,7 @@ enum gpucollect_lost {
 	SEEN_LAUNCH = 9,
 	SEEN_RAW = 10,
 	LOST_CODE = 11,		/* ring full: a Python function; told of again when it is next met */
+	LOST_STATES = 12,	/* not all states of a Python thread were looked for */
 	NR_COUNTERS,
 };
 

@@ -263,6 +263,8 @@ static __noinline long python__others(struct scratch *s, __u64 runtime)
 	}
 	s->python.next = python__pointer(s->python.interpreter + l->interpreter_threads);
 	bpf_loop(SEARCH_STEPS, python__search, &s, 0);
+	if (s->python.interpreter)
+		count(LOST_STATES);	/* it has not come to the end */
 	return 0;
 }
 
