@@ -77,7 +77,7 @@ static unsigned int count_threads(pid_t pid)
 static void add_process(struct dry *d, pid_t pid, const struct proc_stat *stat)
 {
 	text__printf(&d->out, "process %d (", (int)pid);
-	text__add_clean(&d->out, stat->name, strlen(stat->name), TEXT_TERMINAL);
+	text__add_clean(&d->out, stat->name, strlen(stat->name));
 	text__add_string(&d->out, "), ");
 	text__add_count(&d->out, count_threads(pid), "thread", "threads");
 	if (stat->state == 'T')
@@ -127,7 +127,7 @@ static void add_way(struct dry *d, int fd, const char *by)
 static void add_driver(struct dry *d, const char *path)
 {
 	text__add_string(&d->out, "  driver ");
-	text__add_clean(&d->out, path, strlen(path), TEXT_TERMINAL);
+	text__add_clean(&d->out, path, strlen(path));
 	text__add_string(&d->out, "\n");
 }
 
@@ -250,7 +250,7 @@ static int show_command(struct dry *d)
 	if (!err)
 		paths = driver__candidates(variables__get(&variables, "LD_LIBRARY_PATH"));
 	text__add_string(&d->out, "command ");
-	text__add_clean(&d->out, name, strlen(name), TEXT_TERMINAL);
+	text__add_clean(&d->out, name, strlen(name));
 	text__add_string(&d->out, "\n");
 	if (paths && paths[0] && !d->options->no_gpu) {
 		add_driver(d, paths[0]);

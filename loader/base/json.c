@@ -10,19 +10,18 @@ static void add_escaped(struct text *t, const char *s)
 
 	text__add_string(t, "\"");
 	for (i = 0; i < len; i += n ? n : 1) {
-		unsigned char c = (unsigned char)s[i];
+		uint32_t c;
 
 		n = text__utf8(s + i, len - i);
+		c = n ? text__character(s + i, n) : 0;
 		if (!n)
 			text__add_string(t, "?");
 		else if (c == '"' || c == '\\')
-			text__printf(t, "\\%c", c);
+			text__printf(t, "\\%c", (char)c);
 		else if (c == '\n')
 			text__add_string(t, "\\n");
-		else if (c < 0x20 || c == 0x7f)
-			text__printf(t, "\\u%04x", c);
-		else if (c == 0xc2 && (unsigned char)s[i + 1] < 0xa0)
-			text__printf(t, "\\u%04x", (unsigned char)s[i + 1]);
+		else if (text__is_control(c))
+			text__printf(t, "\\u%04" PRIx32, c);
 		else
 			text__add(t, s + i, n);
 	}

@@ -74,7 +74,7 @@ static size_t clean(char *buf, size_t len, bool lines)
 	for (in = 0; in < len; in += part) {
 		end = lines ? memchr(buf + in, '\n', len - in) : NULL;
 		part = end ? (size_t)(end - buf) - in : len - in;
-		out += text__clean(buf + out, buf + in, part, TEXT_TERMINAL);
+		out += text__clean(buf + out, buf + in, part);
 		if (end) {
 			buf[out++] = '\n';
 			part++;

@@ -59,9 +59,10 @@ size_t text__cut(const char *s, size_t len, size_t max)
 	return max;
 }
 
-/* Of a sequence that is well-formed. */
-static uint32_t decode(const unsigned char *p, size_t n)
+uint32_t text__character(const char *s, size_t n)
 {
+	const unsigned char *p = (const unsigned char *)s;
+
 	switch (n) {
 	case 1:
 		return p[0];
@@ -75,23 +76,32 @@ static uint32_t decode(const unsigned char *p, size_t n)
 	}
 }
 
-static bool is_harmful(uint32_t c, unsigned int flags)
+bool text__is_control(uint32_t c)
 {
-	if (c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029)
-		return true;
-	if (!(flags & TEXT_TERMINAL))
-		return false;
-	return c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
-	       (c >= 0x2066 && c <= 0x2069);
+	static const struct {
+		uint16_t first, last;
+	} ranges[] = {
+		{ 0x0000, 0x001f }, { 0x007f, 0x009f },	/* C0, DEL, C1 */
+		{ 0x061c, 0x061c }, { 0x200e, 0x200f },	/* marks of direction */
+		{ 0x180e, 0x180e }, { 0x200b, 0x200b }, { 0xfeff, 0xfeff },	/* of no width */
+		{ 0x2028, 0x202e },	/* line and paragraph; embeddings and overrides */
+		{ 0x2060, 0x206f },	/* of no width; isolates; the deprecated ones */
+		{ 0xfff9, 0xfffb },	/* annotations */
+	};
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		if (c >= ranges[i].first && c <= ranges[i].last)
+			return true;
+	return false;
 }
 
-size_t text__clean(char *dst, const char *src, size_t len, unsigned int flags)
+size_t text__clean(char *dst, const char *src, size_t len)
 {
 	size_t in = 0, out = 0, n;
 
 	while (in < len) {
 		n = text__utf8(src + in, len - in);
-		if (!n || is_harmful(decode((const unsigned char *)src + in, n), flags)) {
+		if (!n || text__is_control(text__character(src + in, n))) {
 			dst[out++] = '?';
 			in += n ? n : 1;
 			continue;
@@ -146,11 +156,11 @@ void text__add_string(struct text *t, const char *s)
 	text__add(t, s, strlen(s));
 }
 
-void text__add_clean(struct text *t, const char *s, size_t len, unsigned int flags)
+void text__add_clean(struct text *t, const char *s, size_t len)
 {
 	if (!text__reserve(t, len))
 		return;
-	t->len += text__clean(t->data + t->len, s, len, flags);
+	t->len += text__clean(t->data + t->len, s, len);
 	t->data[t->len] = '\0';
 }
 
@@ -219,7 +229,7 @@ const char *text__name(char *buf, const char *name)
 
 	if (len >= TEXT_NAME)
 		kept = text__cut(name, len, TEXT_NAME - sizeof(more));
-	kept = text__clean(buf, name, kept, TEXT_TERMINAL);
+	kept = text__clean(buf, name, kept);
 	memcpy(buf + kept, len < TEXT_NAME ? "" : more, len < TEXT_NAME ? 1 : sizeof(more));
 	return buf;
 }

@@ -14,16 +14,21 @@ size_t text__utf8(const char *s, size_t len);
 /* The length <= max at which s can be cut without breaking a well-formed sequence. */
 size_t text__cut(const char *s, size_t len, size_t max);
 
-enum text_clean_flags {
-	TEXT_TERMINAL = 1,	/* also the marks that turn the direction of writing */
-};
+/* The character of the well-formed sequence of n bytes at s. */
+uint32_t text__character(const char *s, size_t n);
+
+/*
+ * Whether a character can end a line in some reader, steer a terminal or turn the direction of writing,
+ * or has no width, so that a name would look like another. Joiners without which words of some languages
+ * can't be written (U+200C, U+200D) are none. All of them have four digits.
+ */
+bool text__is_control(uint32_t c);
 
 /*
  * Copies with '?' for each byte that isn't part of well-formed UTF-8 and for each control
- * character (C0, DEL, C1, U+2028, U+2029: the last two end a line in some readers). Returns the
- * length, never more than len; dst may be src; no NUL is added.
+ * character. Returns the length, never more than len; dst may be src; no NUL is added.
  */
-size_t text__clean(char *dst, const char *src, size_t len, unsigned int flags);
+size_t text__clean(char *dst, const char *src, size_t len);
 
 /* A growing string. An allocation that fails sticks: `failed`, further additions do nothing. */
 struct text {
@@ -35,7 +40,7 @@ struct text {
 
 void text__add(struct text *t, const char *s, size_t len);
 void text__add_string(struct text *t, const char *s);
-void text__add_clean(struct text *t, const char *s, size_t len, unsigned int flags);
+void text__add_clean(struct text *t, const char *s, size_t len);
 void text__printf(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void text__truncate(struct text *t, size_t len);	/* to at most len */
 /* The string, for the caller to free ("" if nothing was added); NULL if an allocation failed. */

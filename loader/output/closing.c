@@ -27,7 +27,7 @@ static void line(struct text *out, struct text *content)
 		out->failed = true;
 	if (content->len) {
 		text__add_string(out, "gpucollect: ");
-		text__add_clean(out, content->data, content->len, TEXT_TERMINAL);
+		text__add_clean(out, content->data, content->len);
 		text__add_string(out, "\n");
 	}
 	text__free(content);

@@ -44,7 +44,7 @@ void names__add_frame(struct text *t, const char *name, size_t len)
 	size_t start = t->len, i, word;
 	char *s;
 
-	text__add_clean(t, name, len, 0);
+	text__add_clean(t, name, len);
 	if (t->failed)
 		return;
 	if (t->len == start)

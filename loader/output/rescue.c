@@ -28,7 +28,7 @@ char *output_file__own_name(const char *command, long pid)
 	}
 	text__add_string(&t, "gpucollect-");
 	start = t.len;
-	text__add_clean(&t, name, text__cut(name, len, MAX_NAME_BYTES), TEXT_TERMINAL);
+	text__add_clean(&t, name, text__cut(name, len, MAX_NAME_BYTES));
 	for (i = start; !t.failed && i < t.len; i++)
 		if (!is_plain(t.data[i]))
 			t.data[i] = '_';

@@ -87,29 +87,23 @@ static int collect(const struct profile *p, const struct names *names, enum prof
 	return 0;
 }
 
-/* A name in at most `room` columns. */
+/* A name, harmless already, in at most `room` columns. */
 static void add_name(struct text *out, const char *name, size_t room)
 {
 	static const char gpu[] = "[GPU] ";
-	struct text clean = { 0 };
-	size_t columns = 0, i, n;
+	size_t columns = 0, i = 0, len;
 
 	if (!strncmp(name, gpu, sizeof(gpu) - 1))
 		name += sizeof(gpu) - 1;
-	text__add_clean(&clean, name, strlen(name), TEXT_TERMINAL);
-	out->failed |= clean.failed;
-	if (!clean.failed && text__columns(clean.data, clean.len) > room) {
-		for (i = 0; columns + 1 < room; columns++) {
-			n = text__utf8(clean.data + i, clean.len - i);
-			i += n ? n : 1;
-		}
-		text__truncate(&clean, i);
-		text__add_string(&clean, "\xe2\x80\xa6");
+	len = strlen(name);
+	if (text__columns(name, len) <= room) {
+		text__add(out, name, len);
+		return;
 	}
-	out->failed |= clean.failed;
-	if (!out->failed)
-		text__add(out, clean.data, clean.len);
-	text__free(&clean);
+	for (; columns + 1 < room; columns++)
+		i += text__utf8(name + i, len - i);
+	text__add(out, name, i);
+	text__add_string(out, "\xe2\x80\xa6");
 }
 
 struct layout {
@@ -224,7 +218,7 @@ int summary__write(const struct profile *p, const struct summary_options *o, FIL
 				       "exceed wall time.\n");
 	if (!err && o->again) {
 		text__add_string(&out, "All stacks: ");
-		text__add_clean(&out, o->again, strlen(o->again), TEXT_TERMINAL);
+		text__add_clean(&out, o->again, strlen(o->again));
 		text__add_string(&out, "\n");
 	}
 	if (!err)

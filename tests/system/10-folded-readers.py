@@ -50,7 +50,7 @@ def wrong_in_line(line):
         text = line.decode("utf-8")
     except UnicodeDecodeError:
         return "not UTF-8"
-    if re.search("[\x00-\x1f\x7f-\x9f\u2028\u2029]", text):
+    if re.search("[\x00-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]", text):
         return "a control character"
     want = tuple(line.rsplit(b" ", 1))
     for reader in flamegraph, inferno, speedscope:
@@ -89,7 +89,7 @@ BAD = [
     b"a (pid 1);f 0", b"a (pid 1);f 1.5", b"a (pid 1);f -1", b"a (pid 1);f", b"a (pid 1);;f 1",
     b"a (pid 1);f; 1", b"a (pid 1);f\t1", b"a (pid 1);stream 7 1", b"a (pid 1);stream 7. 1",
     b"a (pid 1);x 1.5 1", b"#a (pid 1);f 1", b"a (pid 1);\xff 1", b"a (pid 1);\x1b[m 1",
-    b"a (pid 1);a\rb 1", b"a (pid 1);x\xe2\x80\xa8y 1", b"a (pid 1);x\xc2\x85y 1", b"",
+    b"a (pid 1);a\rb 1", b"a (pid 1);x\xe2\x80\xa8y 1", b"a (pid 1);x\xc2\x85y 1", b"a (pid 1);x\xe2\x80\xaey 1", b"a (pid 1);\xef\xbb\xbfx 1", b"",
     b"main;f 1", b"a (pid 1);f  1", b" a (pid 1);f 1", b"a (pid 1);f 01",
 ]
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 MAX_BYTES = 512		# of a function's name, and of a file's; the rest is cut
-HARMFUL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+HARMFUL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 # "function (file:line)", or "function (file)" where there is no line; "…": cut.
 PYTHON = re.compile(r"^(?P<function>.*?)(?: |\?)\((?P<where>.*)(?:\)|…)(?:#[0-9a-f]{8})?$", re.S)
 # What is folded away (--native-python keeps it): how the interpreter gets from function to function.

@@ -24,6 +24,8 @@ START_TEST(strings_are_valid_and_harmless)
 		{ "\"\\/", "\"\\\"\\\\/\"" },
 		{ "\x1b[31m\n\t\x7f", "\"\\u001b[31m\\n\\u0009\\u007f\"" },
 		{ "\xc2\x9b\xc2\xa0", "\"\\u009b\xc2\xa0\"" },	/* C1, and the first that isn't */
+		{ "\xd8\x9c\xe2\x80\xa8\xe2\x80\xae\xef\xbb\xbf",
+		  "\"\\u061c\\u2028\\u202e\\ufeff\"" },
 		{ "\xff\xc3 \xed\xa0\x80", "\"?? ???\"" },
 		{ "\xc2", "\"?\"" },
 		{ "\xe2\x82", "\"??\"" },

@@ -24,6 +24,9 @@ START_TEST(frames_are_made_safe)
 		{ "\x1b[31mred\x07", "?[31mred?" },
 		{ "\xff\xfe" "ab\xc3", "??ab?" },
 		{ "\xe2\x80\xa8x\xe2\x80\xa9\xc2\x85", "?x??" },
+		{ "evil\xe2\x80\xaelamtam", "evil?lamtam" },	/* U+202E: would read "matmal" */
+		{ "\xef\xbb\xbf" "f\xe2\x80\x8b\xe2\x81\xa6", "?f??" },
+		{ "\xd9\x85\xdb\x8c\xe2\x80\x8c\xd8\xae", "\xd9\x85\xdb\x8c\xe2\x80\x8c\xd8\xae" },
 		{ "stream 7", "stream #7" },
 		{ "stream 7.", "stream #7." },
 		{ "x 1.5", "x #1.5" },
