@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "loader/base/table.h"
+#include "loader/output/shorten.h"
 
-#define ELLIPSIS "\xe2\x80\xa6"
 #define HASH_SEED 0	/* fixed: the same kernel has the same hash in every run */
 
 struct names {
@@ -72,104 +72,6 @@ void names__add_frame(struct text *t, const char *name, size_t len)
 	}
 }
 
-/* --- shortening --- */
-
-static bool is_word(char c)
-{
-	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-	       (unsigned char)c >= 0x80;
-}
-
-/* Length of "operator<<" and the like at s, or 0: its signs aren't those of templates. */
-static size_t operator_length(const char *name, const char *s)
-{
-	static const char *const signs[] = {
-		"<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "<", ">",
-	};
-	size_t i;
-
-	if (strncmp(s, "operator", 8) || (s > name && is_word(s[-1])))
-		return 0;
-	for (i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
-		if (!strncmp(s + 8, signs[i], strlen(signs[i])))
-			return 8 + strlen(signs[i]);
-	return 8 + strspn(s + 8, "+-*/%^&|~!=,()[]");
-}
-
-/* Behind the bracket that closes the one at s, or NULL. */
-static const char *closing(const char *name, const char *s)
-{
-	size_t depth = 0, n;
-
-	for (; *s; s++) {
-		n = operator_length(name, s);
-		if (n) {
-			s += n - 1;
-			continue;
-		}
-		if (s[0] == '-' && s[1] == '>')
-			s++;
-		else if (*s == '<')
-			depth++;
-		else if (*s == '>' && !--depth)
-			return s + 1;
-	}
-	return NULL;
-}
-
-/* With "<…>" for the arguments of each template; false where brackets don't match. */
-static bool add_stripped(struct text *t, const char *name)
-{
-	const char *s = name, *end, *arguments = NULL;
-	size_t n;
-
-	while (*s) {
-		n = operator_length(name, s);
-		if (n) {
-			n += s[n] == ' ';	/* "operator<< <int>" */
-			text__add(t, s, n);
-			s += n;
-			arguments = s;
-			continue;
-		}
-		/* "<lambda>" and Rust's "<T as Trait>" name something, they are no arguments. */
-		if (*s == '<' && s > name && (is_word(s[-1]) || s[-1] == '>' || s == arguments)) {
-			end = closing(name, s);
-			if (!end)
-				return false;
-			text__add_string(t, "<" ELLIPSIS ">");
-			s = end;
-			continue;
-		}
-		text__add(t, s++, 1);
-	}
-	return true;
-}
-
-bool names__add_short(struct text *t, const char *name, size_t max)
-{
-	size_t start = t->len, len = strlen(name), room = max - strlen(ELLIPSIS);
-
-	if (len <= max) {
-		text__add(t, name, len);
-		return false;
-	}
-	if (add_stripped(t, name) && t->len - start <= max)
-		return true;
-	if (t->failed)
-		return true;
-	/* A name that can't be stripped is cut as it is. */
-	if (t->len - start <= max) {
-		text__truncate(t, start);
-		text__add(t, name, len);
-		if (t->failed)
-			return true;
-	}
-	text__truncate(t, start + text__cut(t->data + start, t->len - start, room));
-	text__add_string(t, ELLIPSIS);
-	return true;
-}
-
 /* --- texts of all frames --- */
 
 static const char *base_name(const char *path)
@@ -218,7 +120,7 @@ static bool add_name(struct text *t, const struct profile_frame *f)
 			const char *hole = strstr(text, "%s");
 
 			text__add(t, text, (size_t)(hole - text));
-			names__add_short(t, module, NAMES_GPU_BYTES);
+			shorten__add(t, module, NAMES_GPU_BYTES);
 			text__add_string(t, hole + 2);
 		} else {
 			text__add_string(t, profile__mark_text((enum profile_mark)f->id));
@@ -230,12 +132,12 @@ static bool add_name(struct text *t, const struct profile_frame *f)
 			name = "[unknown kernel]";
 		else if (!name[0])
 			name = "[kernel with an empty name]";
-		return names__add_short(t, name, NAMES_GPU_BYTES);
+		return shorten__add(t, name, NAMES_GPU_BYTES);
 	case PROFILE_PYTHON:
 		add_python(t, f);
 		return false;
 	default:
-		return names__add_short(t, name[0] ? name : "[unknown]", NAMES_BYTES);
+		return shorten__add(t, name[0] ? name : "[unknown]", NAMES_BYTES);
 	}
 }
 

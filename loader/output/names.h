@@ -30,10 +30,4 @@ const char *names__of(const struct names *n, uint32_t frame);
  */
 void names__add_frame(struct text *t, const char *name, size_t len);
 
-/*
- * Appends at most max bytes of `name`: whole if it fits, else with "<…>" for template arguments,
- * else cut and with "…" at the end. Tells whether it isn't whole.
- */
-bool names__add_short(struct text *t, const char *name, size_t max);
-
 #endif

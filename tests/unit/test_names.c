@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "loader/output/shorten.h"
 #include "tests/unit/unit.h"
 
 START_TEST(frames_are_made_safe)
@@ -101,7 +102,7 @@ START_TEST(names_are_shortened_by_their_templates_first)
 		bool cut;
 		char *s;
 
-		cut = names__add_short(&t, rows[i].in, rows[i].max);
+		cut = shorten__add(&t, rows[i].in, rows[i].max);
 		s = text__take(&t);
 		ck_assert_str_eq(s, rows[i].out);
 		ck_assert_uint_le(strlen(s), rows[i].max);
