@@ -193,7 +193,6 @@ static void on_result(void *ctx, const struct channel_result *r)
 
 static void on_name(void *ctx, const struct channel_name *name)
 {
-	static const char no_name[] = "[kernel without a name]";
 	struct account *a = ctx;
 	uint32_t work;
 
@@ -204,11 +203,8 @@ static void on_name(void *ctx, const struct channel_name *name)
 	if (name->status == NAME_ERROR)
 		return;
 	a->name_bytes += name->len + NAME_COST;
-	/* Not to be mixed up with one whose name is empty. */
-	if (name->status == NAME_NULL)
-		work = works__add(a->shared->works, no_name, strlen(no_name));
-	else
-		work = works__add(a->shared->works, name->text, name->len);
+	work = name->status == NAME_NULL ? WORKS_NAMELESS :
+	       works__add(a->shared->works, name->text, name->len);
 	a->no_memory |= !work || table__set(a->names, name->generation, work) ||
 			table__set(a->latest, name->function, name->generation);
 }

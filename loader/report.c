@@ -11,6 +11,7 @@
 #include "loader/base/table.h"
 #include "loader/base/text.h"
 #include "loader/path.h"
+#include "loader/works.h"
 
 /* Mean device time of a kind of work in a process: for launches that were not timed themselves. */
 struct mean {
@@ -39,11 +40,11 @@ static int gpu_frame(struct report *r, const struct tally_key *key)
 	struct profile_frame frame = { .kind = PROFILE_GPU };
 
 	if (key->flags & TALLY_GRAPH) {
-		frame.name = "[graph]";
-	} else if (!key->work) {
-		frame.name = "[unknown kernel]";	/* names come through the library alone */
-	} else {
-		frame.name = symbols__readable(r->in->symbols, raw);
+		frame.id = PROFILE_GRAPH;
+	} else if (key->work == WORKS_NAMELESS) {
+		frame.id = PROFILE_KERNEL_NAMELESS;
+	} else if (key->work) {			/* names come through the library alone */
+		frame.name = raw[0] ? symbols__readable(r->in->symbols, raw) : raw;
 		if (strcmp(frame.name, raw))
 			frame.raw = raw;
 	}

@@ -11,6 +11,9 @@ struct works;
 struct works *works__new(void);		/* NULL: out of memory */
 void works__free(struct works *n);	/* NULL is fine */
 
+/* The number of a kernel that has no name, which is not to be mixed up with any text. */
+#define WORKS_NAMELESS UINT32_MAX
+
 /* Any bytes; from a 0 on they are cut. 0: out of memory. */
 uint32_t works__add(struct works *n, const char *text, size_t len);
 /* "" for a number that was never given out. */

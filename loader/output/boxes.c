@@ -9,6 +9,7 @@
 #include "loader/base/array.h"
 #include "loader/base/table.h"
 #include "loader/base/text.h"
+#include "loader/output/lookalike.h"
 #include "loader/output/names.h"
 
 /* What the texts belong to. */
@@ -107,8 +108,15 @@ static char *make_thread_text(const struct profile *p, const struct profile_labe
 {
 	const char *name = profile__thread_name(p, l->pid, l->tid);
 	struct text raw = { 0 }, t = { 0 };
+	size_t start;
 
-	text__printf(&raw, "tid %" PRIu32 " %s", l->tid, name && name[0] ? name : "[no name]");
+	text__printf(&raw, "tid %" PRIu32 " ", l->tid);
+	start = raw.len;
+	text__add_string(&raw, name ? name : "");
+	lookalike__break_start(&raw, start);
+	lookalike__break_end(&raw, start);
+	if (raw.len == start)
+		text__add_string(&raw, "[no name]");
 	if (!raw.failed)
 		names__add_frame(&t, raw.data, raw.len);
 	else

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "loader/base/table.h"
+#include "loader/output/lookalike.h"
 #include "loader/output/shorten.h"
 
 #define HASH_SEED 0	/* fixed: the same kernel has the same hash in every run */
@@ -84,7 +85,12 @@ static const char *base_name(const char *path)
 /* As a traceback has it: function, file, line; whole, however long. */
 static void add_python(struct text *t, const struct profile_frame *f)
 {
-	text__add_string(t, f->name && f->name[0] ? f->name : "[no name]");
+	text__add_string(t, f->name ? f->name : "");
+	lookalike__break_start(t, 0);
+	if (!f->file)
+		lookalike__break_end(t, 0);
+	if (!t->len)
+		text__add_string(t, "[no name]");
 	if (!f->file)
 		return;
 	text__add_string(t, " (");
@@ -94,50 +100,110 @@ static void add_python(struct text *t, const struct profile_frame *f)
 	text__add_string(t, ")");
 }
 
+static void add_process(struct text *t, const struct profile_frame *f)
+{
+	const char *name = f->name ? f->name : "";
+
+	/* Some readers take a line that begins with '#' for a comment, and eat blanks. */
+	for (; *name == ' ' || (*name == '#' && !t->len); name++)
+		text__add_string(t, "?");
+	text__add_string(t, name);
+	lookalike__break_start(t, 0);
+	if (!t->len)
+		text__add_string(t, "[no name]");
+	text__printf(t, " (pid %" PRIu32 ")", f->id);
+}
+
+static void add_thread(struct text *t, const struct profile_frame *f)
+{
+	if (f->name && f->name[0])
+		text__printf(t, "[thread %s]", f->name);
+	else
+		text__printf(t, "[thread %" PRIu32 "]", f->id);
+	lookalike__break_end(t, 0);
+}
+
+static void add_mark(struct text *t, const struct profile_frame *f)
+{
+	const char *text = profile__mark_text((enum profile_mark)f->id), *hole = strstr(text, "%s");
+
+	if (!hole) {
+		text__add_string(t, text);
+		return;
+	}
+	text__add(t, text, (size_t)(hole - text));
+	shorten__add(t, f->module ? base_name(f->module) : "file not known", NAMES_GPU_BYTES);
+	text__add_string(t, hole + 2);
+	lookalike__break_end(t, 0);
+}
+
+/* What stands for a name that there is none of; NULL: there is one. */
+static const char *instead_of_name(const struct profile_frame *f)
+{
+	if (f->id == PROFILE_GRAPH)
+		return "[graph]";
+	if (f->id == PROFILE_KERNEL_NAMELESS)
+		return "[kernel without a name]";
+	if (!f->name)
+		return "[unknown kernel]";
+	return f->name[0] ? NULL : "[kernel with an empty name]";
+}
+
+static bool add_gpu(struct text *t, const struct profile_frame *f)
+{
+	const char *instead = instead_of_name(f);
+	bool shortened;
+	size_t start;
+
+	text__add_string(t, "[GPU] ");
+	if (instead) {
+		text__add_string(t, instead);
+		return false;
+	}
+	start = t->len;
+	shortened = shorten__add(t, f->name, NAMES_GPU_BYTES);
+	lookalike__break_start(t, start);
+	lookalike__break_end(t, start);
+	return shortened;
+}
+
+static bool add_function(struct text *t, const struct profile_frame *f)
+{
+	bool shortened;
+
+	if (!f->name || !f->name[0]) {
+		text__add_string(t, "[unknown]");
+		return false;
+	}
+	shortened = shorten__add(t, f->name, NAMES_BYTES);
+	/* Without a symbol it is a file's name and the offset, or a text of ours. */
+	if (!f->unresolved || strchr(f->name, '+'))
+		lookalike__break_start(t, 0);
+	if (!f->unresolved)
+		lookalike__break_end(t, 0);
+	return shortened;
+}
+
 /* The raw text of a frame; tells whether it isn't whole. */
 static bool add_name(struct text *t, const struct profile_frame *f)
 {
-	const char *name = f->name ? f->name : "", *module = f->module;
-
 	switch ((enum profile_kind)f->kind) {
 	case PROFILE_PROCESS:
-		/* Some readers take a line that begins with '#' for a comment, and eat blanks. */
-		for (; *name == ' ' || (*name == '#' && !t->len); name++)
-			text__add_string(t, "?");
-		text__add_string(t, name[0] || t->len ? name : "[no name]");
-		text__printf(t, " (pid %" PRIu32 ")", f->id);
+		add_process(t, f);
 		return false;
 	case PROFILE_THREAD:
-		if (name[0])
-			text__printf(t, "[thread %s]", name);
-		else
-			text__printf(t, "[thread %" PRIu32 "]", f->id);
+		add_thread(t, f);
 		return false;
 	case PROFILE_MARK:
-		module = module ? base_name(module) : "file not known";
-		if (strstr(profile__mark_text((enum profile_mark)f->id), "%s")) {
-			const char *text = profile__mark_text((enum profile_mark)f->id);
-			const char *hole = strstr(text, "%s");
-
-			text__add(t, text, (size_t)(hole - text));
-			shorten__add(t, module, NAMES_GPU_BYTES);
-			text__add_string(t, hole + 2);
-		} else {
-			text__add_string(t, profile__mark_text((enum profile_mark)f->id));
-		}
+		add_mark(t, f);
 		return false;
 	case PROFILE_GPU:
-		text__add_string(t, "[GPU] ");
-		if (!f->name)
-			name = "[unknown kernel]";
-		else if (!name[0])
-			name = "[kernel with an empty name]";
-		return shorten__add(t, name, NAMES_GPU_BYTES);
+		return add_gpu(t, f);
 	case PROFILE_PYTHON:
 		add_python(t, f);
 		return false;
 	default:
-		return shorten__add(t, name[0] ? name : "[unknown]", NAMES_BYTES);
+		return add_function(t, f);
 	}
 }
 

@@ -27,7 +27,7 @@ enum profile_kind {
 	PROFILE_THREAD = 1,	/* name: thread name, id: tid; shown "[thread name]" */
 	PROFILE_NATIVE = 2,
 	PROFILE_KERNEL = 3,
-	PROFILE_GPU = 4,	/* work on the device, a leaf; shown "[GPU] name" */
+	PROFILE_GPU = 4,	/* work on the device, a leaf; id: enum profile_work; shown "[GPU] name" */
 	PROFILE_MARK = 5,	/* id: enum profile_mark: a place where something isn't known */
 	PROFILE_PYTHON = 6,	/* name: qualified where known; file: as in a traceback */
 	NR_PROFILE_KINDS,
@@ -39,7 +39,14 @@ enum profile_frame_flags {
 	PROFILE_JIT = 4,	/* code made at run time */
 };
 
-/* Why a frame has no function name; the name is then module+offset or an address. */
+/* What a frame of the GPU's work is. */
+enum profile_work {
+	PROFILE_KERNEL_LAUNCH = 0,	/* name: of the kernel; NULL: not known */
+	PROFILE_KERNEL_NAMELESS = 1,	/* of a kernel that has no name */
+	PROFILE_GRAPH = 2,		/* of a graph, as a whole */
+};
+
+/* Why a frame has no function name; the name is then module+offset or a text of ours in brackets. */
 enum profile_unresolved {
 	PROFILE_RESOLVED = 0,
 	PROFILE_NO_SYMBOL = 1,		/* the file has symbols, none covers the address */

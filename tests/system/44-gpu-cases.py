@@ -270,6 +270,7 @@ def g12():
     check(len(names) == 15 and all(s.weight == 50 for s in r.stacks),
           f"{r.what}: {[(s.kernel[:40], s.weight) for s in r.stacks]}")
     check(len(set(names)) == len(names) and all(names), f"{r.what}: names that are alike or empty")
+    check({"[kernel with an empty name]", "[kernel without a name]"} <= set(names), f"{r.what}: no name: {names}")
     check(any("128" in n and "64" in n for n in names), f"{r.what}: a readable name is missing")
     for n in names:
         check(n.isprintable() and ";" not in n, f"{r.what}: {n[:60]!r}")

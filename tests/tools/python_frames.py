@@ -9,6 +9,7 @@ import sys
 
 MAX_BYTES = 512		# of a function's name, and of a file's; the rest is cut
 HARMFUL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
+OWN = re.compile(r"^\[(?=GPU\]|thread )")	# begins like a frame that is no Python function
 # "function (file:line)", or "function (file)" where there is no line; "…": cut.
 PYTHON = re.compile(r"^(?P<function>.*?)(?: |\?)\((?P<where>.*)(?:\)|…)(?:#[0-9a-f]{8})?$", re.S)
 # What is folded away (--native-python keeps it): how the interpreter gets from function to function.
@@ -57,7 +58,7 @@ def shown(function, file, line):
     """The frame's text, however long."""
     function = function or "[no name]"
     text = as_utf8(f"{function} ({file}:{line})" if line else f"{function} ({file})")
-    text = HARMFUL.sub("?", text).replace(";", ":")
+    text = OWN.sub("?", HARMFUL.sub("?", text).replace(";", ":"))
     blanks = len(text) - len(text.lstrip(" "))
     return "?" * blanks + text[blanks:]
 

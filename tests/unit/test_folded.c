@@ -87,6 +87,26 @@ static uint32_t mark(struct profile *p, enum profile_mark m, const char *module)
 	return id;
 }
 
+static uint32_t graph(struct profile *p)
+{
+	const struct profile_frame f = { .kind = PROFILE_GPU, .id = PROFILE_GRAPH };
+	uint32_t id;
+
+	ck_assert_int_eq(profile__frame(p, &f, &id), 0);
+	return id;
+}
+
+static uint32_t unnamed(struct profile *p, const char *name)
+{
+	const struct profile_frame f = {
+		.kind = PROFILE_NATIVE, .name = name, .unresolved = PROFILE_NO_SYMBOL,
+	};
+	uint32_t id;
+
+	ck_assert_int_eq(profile__frame(p, &f, &id), 0);
+	return id;
+}
+
 /* The golden file was written from docs/output.md; tests/system checks it as other readers do. */
 START_TEST(hostile_names_give_the_golden_file)
 {
@@ -100,7 +120,7 @@ START_TEST(hostile_names_give_the_golden_file)
 	ADD(PROFILE_GPU_NS, 640, train, start, main_, step, launch, GPU("stream 7"));
 	ADD(PROFILE_GPU_NS, 1000000, train, start, main_, step, launch, GPU("scale"));
 	ADD(PROFILE_GPU_NS, 11, process(p, 43, "k) R 1 2\n(z"), NATIVE("a;b"), NATIVE("\xff\r x"));
-	ADD(PROFILE_GPU_NS, 7, train, start, main_, step, launch, GPU("[graph]"));
+	ADD(PROFILE_GPU_NS, 7, train, start, main_, step, launch, graph(p));
 	ADD(PROFILE_GPU_NS, 5, train, start, main_, NATIVE("step a"), NATIVE("x"));
 	ADD(PROFILE_GPU_NS, 4, train, start, main_, NATIVE("step a"));
 	ADD(PROFILE_GPU_NS, 3, train, start, main_, step);
@@ -111,15 +131,18 @@ START_TEST(hostile_names_give_the_golden_file)
 	ADD(PROFILE_GPU_NS, 8, train, mark(p, PROFILE_MARK_TRUNCATED, NULL), NATIVE("f\x1b" "g"),
 	    NATIVE("caf\xc3\xa9"));
 	ADD(PROFILE_GPU_NS, 9, train, mark(p, PROFILE_MARK_NO_UNWIND_INFO, "/opt/libfoo.so"),
-	    NATIVE("libfoo.so+0x1234"));
+	    unnamed(p, "libfoo.so+0x1234"));
 	ADD(PROFILE_GPU_NS, UINT64_MAX, train, mark(p, PROFILE_MARK_NO_STACK, NULL));
 	ADD(PROFILE_GPU_NS, 1, train, mark(p, PROFILE_MARK_NO_STACK, NULL));
 	ADD(PROFILE_GPU_NS, 12, process(p, 44, "#x"), main_, NATIVE("f 12.5"));
+	/* What reads like ours, or turns the rest of the line. */
+	ADD(PROFILE_GPU_NS, 2, process(p, 45, "[no name]"), NATIVE("[GPU] matmul"), NATIVE("memcpy_[k]"),
+	    NATIVE("train (train.py:17)"), NATIVE("\xe2\x80\xae" "gnp.exe"), GPU("[graph]"));
 	l = labels(p, 42, 43);
 	ADD(PROFILE_GPU_NS, 500000, train, start, main_, step, launch, GPU("scale"));
 	got = fold(p, (struct folded_options){ .metric = PROFILE_GPU_NS }, &stats);
 	ck_assert_str_eq(got, want);
-	ck_assert_uint_eq(stats.lines, 12);
+	ck_assert_uint_eq(stats.lines, 13);
 	ck_assert_uint_eq(stats.bytes, strlen(want));
 	ck_assert_uint_eq(stats.total, UINT64_MAX);
 	free(got);
@@ -156,6 +179,8 @@ START_TEST(threads_and_suffixes_on_request)
 
 	profile__name_thread(p, 7, 7, "train");
 	profile__name_thread(p, 7, 9, "worker 3");
+	profile__name_thread(p, 7, 10, "[no name]");
+	profile__name_thread(p, 7, 11, "x_[k]");
 	ADD(PROFILE_CPU_NS, 10, train, main_);
 	ADD(PROFILE_CPU_NS, 1, train);
 	l = labels(p, 7, 9);
@@ -164,9 +189,15 @@ START_TEST(threads_and_suffixes_on_request)
 	l = labels(p, 7, 8);
 	ADD(PROFILE_CPU_NS, 40, train, main_, sys);
 	ADD(PROFILE_CPU_NS, 50, NATIVE("without process"));
+	l = labels(p, 7, 10);
+	ADD(PROFILE_CPU_NS, 60, train);
+	l = labels(p, 7, 11);
+	ADD(PROFILE_CPU_NS, 70, train);
 	got = fold(p, (struct folded_options){ .metric = PROFILE_CPU_NS, .per_thread = true },
 		   NULL);
 	ck_assert_str_eq(got, "tid 8 [no name];without process 50\n"
+			      "train (pid 7);tid 10 ?no name] 60\n"
+			      "train (pid 7);tid 11 x_?k] 70\n"
 			      "train (pid 7);tid 7 train 1\n"
 			      "train (pid 7);tid 7 train;main 10\n"
 			      "train (pid 7);tid 8 [no name];main;do_syscall_64 40\n"
@@ -174,7 +205,7 @@ START_TEST(threads_and_suffixes_on_request)
 			      "train (pid 7);tid 9 worker #3;main;do_syscall_64 30\n");
 	free(got);
 	got = fold(p, (struct folded_options){ .metric = PROFILE_CPU_NS, .annotate = true }, NULL);
-	ck_assert_str_eq(got, "train (pid 7) 1\ntrain (pid 7);main 30\n"
+	ck_assert_str_eq(got, "train (pid 7) 131\ntrain (pid 7);main 30\n"
 			      "train (pid 7);main;do_syscall_64_[k] 70\nwithout process 50\n");
 	free(got);
 	profile__free(p);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "loader/output/shorten.h"
+#include "tests/unit/docs.h"
 #include "tests/unit/unit.h"
 
 START_TEST(frames_are_made_safe)
@@ -258,8 +259,13 @@ START_TEST(each_kind_has_its_form)
 		    .unresolved = PROFILE_NO_SYMBOLS }, "libx.so+0x12", NULL },
 		{ { .kind = PROFILE_KERNEL, .name = "do_syscall_64" }, "do_syscall_64",
 		  "do_syscall_64_[k]" },
-		{ { .kind = PROFILE_GPU, .name = "[graph]" }, "[GPU] [graph]",
-		  "[GPU] [graph]_[G]" },
+		{ { .kind = PROFILE_GPU, .id = PROFILE_GRAPH }, "[GPU] [graph]", "[GPU] [graph]_[G]" },
+		{ { .kind = PROFILE_GPU, .id = PROFILE_KERNEL_NAMELESS }, "[GPU] [kernel without a name]",
+		  "[GPU] [kernel without a name]_[G]" },
+		{ { .kind = PROFILE_PYTHON, .name = "f", .file = "x.py", .line = 3 }, "f (x.py:3)", NULL },
+		{ { .kind = PROFILE_PYTHON, .name = "f", .file = "x.py" }, "f (x.py)", NULL },
+		{ { .kind = PROFILE_PYTHON, .name = "", .file = "x.py" }, "[no name] (x.py)", NULL },
+		{ { .kind = PROFILE_PYTHON }, "[no name]", NULL },
 		{ { .kind = PROFILE_MARK, .id = PROFILE_MARK_TRUNCATED }, "[truncated]", NULL },
 		{ { .kind = PROFILE_MARK, .id = PROFILE_MARK_NO_UNWIND_INFO,
 		    .module = "/usr/lib/x;y\n/libfoo.so" }, "[no unwind info: libfoo.so]", NULL },
@@ -287,6 +293,153 @@ START_TEST(each_kind_has_its_form)
 }
 END_TEST
 
+static const char *shown(const struct profile_frame *f, bool annotate, char *buf)
+{
+	struct profile *p = profile__new();
+	struct names *n;
+	uint32_t id;
+
+	ck_assert_int_eq(profile__frame(p, f, &id), 0);
+	ck_assert_int_eq(names__new(p, annotate, &n), 0);
+	snprintf(buf, 512, "%s", names__of(n, id));
+	names__free(n);
+	profile__free(p);
+	return buf;
+}
+
+#define SHOWN(...) shown(&(const struct profile_frame){ __VA_ARGS__ }, false, (char [512]){ 0 })
+
+/* Names that targets chose so that they read like what gpucollect alone writes, and some that nearly do. */
+START_TEST(names_are_not_taken_for_ours)
+{
+	static const struct {
+		const char *in, *out;
+	} rows[] = {
+		{ "[GPU] matmul", "?GPU] matmul" },
+		{ "[GPU]", "?GPU]" },
+		{ "[thread x]", "?thread x]" },
+		{ "[no stack]", "?no stack]" },
+		{ "[no unwind info; libfoo.so]", "?no unwind info: libfoo.so]" },
+		{ "[unusable unwind info: x", "?unusable unwind info: x" },
+		{ "[graph]", "?graph]" },
+		{ "memcpy_[k]", "memcpy_?k]" },
+		{ "f_[i]", "f_?i]" },
+		{ "f_[j]", "f_?j]" },
+		{ "f_[G]", "f_?G]" },
+		{ "[GPU] f_[G]", "?GPU] f_?G]" },
+		{ "_[k]", "_?k]" },
+		{ "train (train.py:17)", "train (train.py:17?" },
+		{ "train (train.py;17)", "train (train.py:17?" },
+		{ "f (a (b:1)", "f (a (b:1?" },
+		{ "train (pid 42)", "train (pid 42?" },
+		{ "libfoo.so+0x1234", "libfoo.so?0x1234" },
+		{ "gemm#06e5ca79", "gemm?06e5ca79" },
+		/* what is none of these */
+		{ "[u8; 32]", "[u8: 32]" },
+		{ "[gpu] x", "[gpu] x" },
+		{ "[no stack] x", "[no stack] x" },
+		{ "[threads]", "[threads]" },
+		{ "x[no stack]", "x[no stack]" },
+		{ "[", "[" },
+		{ "memcpy_[k] x", "memcpy_[k] x" },
+		{ "memcpy_[x]", "memcpy_[x]" },
+		{ "memcpy[k]", "memcpy[k]" },
+		{ "a_[k]_b", "a_[k]_b" },
+		{ "operator void (*)(int)", "operator void (*)(int)" },
+		{ "Foo:Bar (int,string)", "Foo:Bar (int,string)" },
+		{ "f(int:3)", "f(int:3)" },
+		{ "f (3)", "f (3)" },
+		{ "JS:*f /x/a.js:10:3", "JS:*f /x/a.js:10:3" },
+		{ "x+0x", "x+0x" },
+		{ "x+0x12g", "x+0x12g" },
+		{ "foo::{lambda(int)#1}", "foo::{lambda(int)#1}" },
+		{ "x#06e5ca7", "x#06e5ca7" },
+		{ "x#006e5ca79", "x#006e5ca79" },
+		{ "x#06E5CA79", "x#06E5CA79" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *in = rows[i].in, *out = rows[i].out;
+		char want[96], plain[64], *s;
+
+		ck_assert_str_eq(SHOWN(.kind = PROFILE_NATIVE, .name = in), out);
+		ck_assert_str_eq(SHOWN(.kind = PROFILE_KERNEL, .name = in), out);
+		ck_assert_str_eq(SHOWN(.kind = PROFILE_PYTHON, .name = in), out);
+		snprintf(want, sizeof(want), "[GPU] %s", out);
+		ck_assert_str_eq(SHOWN(.kind = PROFILE_GPU, .name = in), want);
+		/* Between texts of ours neither end matters. */
+		snprintf(plain, sizeof(plain), "%s", in);
+		if ((s = strchr(plain, ';')))
+			*s = ':';
+		snprintf(want, sizeof(want), "%c%s (x.py)", out[0], plain + 1);
+		ck_assert_str_eq(SHOWN(.kind = PROFILE_PYTHON, .name = in, .file = "x.py"), want);
+		snprintf(want, sizeof(want), "%c%s (pid 7)", out[0], plain + 1);
+		ck_assert_str_eq(SHOWN(.kind = PROFILE_PROCESS, .name = in, .id = 7), want);
+		snprintf(want, sizeof(want), "[thread %s]", plain);
+		ck_assert_str_eq(SHOWN(.kind = PROFILE_THREAD, .name = in), want);
+	}
+}
+END_TEST
+
+START_TEST(our_own_text_makes_no_other_of_a_name)
+{
+	ck_assert_str_eq(SHOWN(.kind = PROFILE_THREAD, .name = "x_[k"), "[thread x_?k]");
+	ck_assert_str_eq(SHOWN(.kind = PROFILE_MARK, .id = PROFILE_MARK_NO_UNWIND_INFO, .module = "x_[k"),
+			 "[no unwind info: x_?k]");
+	/* Files choose their names, too; the offset, or the text in place of a name, is ours. */
+	ck_assert_str_eq(SHOWN(.kind = PROFILE_NATIVE, .name = "[GPU] x.so+0x12", .module = "[GPU] x.so",
+			       .unresolved = PROFILE_NO_SYMBOL), "?GPU] x.so+0x12");
+	ck_assert_str_eq(SHOWN(.kind = PROFILE_NATIVE, .name = "[unknown]+0x12", .module = "[unknown]",
+			       .unresolved = PROFILE_FILE_UNREADABLE), "[unknown]+0x12");
+	ck_assert_str_eq(SHOWN(.kind = PROFILE_NATIVE, .name = "[anonymous code]",
+			       .unresolved = PROFILE_GENERATED), "[anonymous code]");
+}
+END_TEST
+
+START_TEST(suffixes_are_added_by_us_alone)
+{
+	struct profile_frame f = { .kind = PROFILE_KERNEL, .name = "memcpy_[k]" };
+	char buf[512];
+
+	ck_assert_str_eq(shown(&f, true, buf), "memcpy_?k]_[k]");
+	f.kind = PROFILE_GPU;
+	ck_assert_str_eq(shown(&f, true, buf), "[GPU] memcpy_?k]_[G]");
+	f.kind = PROFILE_NATIVE;
+	ck_assert_str_eq(shown(&f, true, buf), "memcpy_?k]");
+	f.flags = PROFILE_JIT;
+	ck_assert_str_eq(shown(&f, true, buf), "memcpy_?k]_[j]");
+}
+END_TEST
+
+/* All that docs/output.md has in its table of marks: whoever adds one adds it there. */
+START_TEST(documented_marks_are_ours_alone)
+{
+	char *doc = read_document("docs/output.md"), *line = strstr(doc, "\n### Marks\n");
+	size_t marks = 0;
+
+	ck_assert_ptr_nonnull(line);
+	for (line = strtok(line, "\n"); line && strcmp(line, "### Names"); line = strtok(NULL, "\n")) {
+		char *name = line + 3, *end = strchr(name, '`');
+		const char *got;
+
+		if (strncmp(line, "| `", 3) || !end)
+			continue;
+		*end = '\0';
+		got = SHOWN(.kind = PROFILE_NATIVE, .name = name);
+		ck_assert_msg(strlen(got) == strlen(name) && strcmp(got, name), "%s", got);
+		marks++;
+		if (strncmp(name, "[GPU] ", 6))
+			continue;
+		got = SHOWN(.kind = PROFILE_GPU, .name = name + 6);
+		ck_assert_msg(!strncmp(got, "[GPU] ?", 7), "%s", got);
+	}
+	ck_assert_uint_gt(marks, 15);
+	free(doc);
+}
+END_TEST
+
 UNIT_MAIN("names", frames_are_made_safe, names_are_shortened_by_their_templates_first,
 	  kernels_that_look_alike_are_told_apart, long_functions_are_told_apart_only_where_cut,
-	  each_kind_has_its_form)
+	  each_kind_has_its_form, names_are_not_taken_for_ours,
+	  our_own_text_makes_no_other_of_a_name, suffixes_are_added_by_us_alone,
+	  documented_marks_are_ours_alone)
