@@ -25,6 +25,7 @@
 
 #define MAX_READERS 16		/* file systems, users; the files and memory of further ones can't be read */
 #define MEMORY_OF 0xffffffff00000000ull	/* and a user's number, in the place of a device: of no file system */
+#define MAX_STUCK 4		/* readers of one user's memory, each but the last waiting for a process */
 #define MAX_FILES 4096		/* of one reader: its descriptors */
 #define PIECE 65536		/* bytes of one answer */
 /* Who always answers at the last moment may take this much of our time in all, and this part of it. */
@@ -52,6 +53,7 @@ struct reader {
 	uint64_t asked;
 	uint64_t born, waited;	/* ns */
 	uint32_t nr_files;
+	pid_t about;		/* whose memory was asked for last */
 	bool silent;		/* owes an answer */
 };
 
@@ -233,16 +235,28 @@ static bool is_patient(const struct reader *r)
 	return r->waited < PATIENCE_NS + (clock__now_ns() - r->born) / PATIENCE_PART;
 }
 
-static int64_t ask(struct reader *r, struct question *q, int handle, void *buf, size_t len)
+static bool is_stuck(struct reader *r)
 {
 	static char nothing[PIECE];
 
-	if (r->silent && await(r, nothing, sizeof(nothing), 0) == -ETIMEDOUT)
+	return r->silent && await(r, nothing, sizeof(nothing), 0) == -ETIMEDOUT;
+}
+
+static int64_t ask(struct reader *r, struct question *q, int handle, void *buf, size_t len)
+{
+	if (is_stuck(r))
 		return -ETIMEDOUT;
 	if (!is_patient(r))
 		return -ETIMEDOUT;
 	send_question(r, q, handle);
 	return await(r, buf, len, FAR_WAIT_MS);
+}
+
+static struct reader *start_reader(uint64_t device)
+{
+	if (nr_readers == MAX_READERS || reader__start(&readers[nr_readers], device))
+		return NULL;
+	return &readers[nr_readers++];
 }
 
 static struct reader *reader_of(uint64_t device)
@@ -252,9 +266,32 @@ static struct reader *reader_of(uint64_t device)
 	for (i = 0; i < nr_readers; i++)
 		if (readers[i].device == device)
 			return &readers[i];
-	if (nr_readers == MAX_READERS || reader__start(&readers[nr_readers], device))
-		return NULL;
-	return &readers[nr_readers++];
+	return start_reader(device);
+}
+
+/*
+ * One process of a user's whose memory doesn't answer must not hide the others. A reader ends with the
+ * thread that started it, so only the first one does.
+ */
+static struct reader *memory_reader_of(uint64_t device, pid_t pid)
+{
+	struct reader *r, *ready = NULL, *stuck = NULL;
+	uint32_t nr = 0;
+
+	for (r = readers; r < readers + nr_readers; r++) {
+		if (r->device != device)
+			continue;
+		nr++;
+		if (!is_stuck(r))
+			ready = r;
+		else if (r->about == pid)
+			return r;
+		else
+			stuck = r;
+	}
+	if (ready)
+		return ready;
+	return nr == MAX_STUCK || (stuck && gettid() != getpid()) ? stuck : start_reader(device);
 }
 
 static const struct far_file *find(int fd)
@@ -360,8 +397,10 @@ static int memory_reader(pid_t pid, struct reader **r)
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	if (stat(path, &st))
 		return -ESRCH;
-	*r = reader_of(MEMORY_OF | st.st_uid);
-	return *r ? 0 : -EMFILE;
+	*r = memory_reader_of(MEMORY_OF | st.st_uid, pid);
+	if (!*r)
+		return -EMFILE;
+	return 0;
 }
 
 int far__expect_memory(pid_t pid)
@@ -381,7 +420,11 @@ static int64_t read_memory_locked(pid_t pid, uint64_t addr, void *buf, size_t le
 	struct reader *r;
 	int err = memory_reader(pid, &r);
 
-	return err ? err : ask(r, &q, -1, buf, len);
+	if (err)
+		return err;
+	if (!r->silent)
+		r->about = pid;
+	return ask(r, &q, -1, buf, len);
 }
 
 ssize_t far__read_memory(pid_t pid, uint64_t addr, void *buf, size_t len)

@@ -2,11 +2,14 @@
 /* Which file systems are far away, and that files of far ones read like any other. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -140,4 +143,56 @@ START_TEST(nobody_waits_for_long)
 }
 END_TEST
 
-UNIT_MAIN("far", lines_of_mountinfo, far_files_read_like_others, nobody_waits_for_long)
+/* A child whose memory at *at is there (with a 7 in it), or is only there when somebody answers. */
+static pid_t child_with_memory(bool answered, void **at)
+{
+	struct uffdio_register all = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_api api = { .api = UFFD_API };
+	int fd, ready[2];
+	char done = 0;
+	pid_t pid;
+
+	*at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ck_assert_int_eq(pipe(ready), 0);
+	pid = fork();
+	if (pid) {
+		close(ready[1]);
+		ck_assert_int_eq(read(ready[0], &done, 1), 1);
+		close(ready[0]);
+		return done == 'y' ? pid : 0;
+	}
+	fd = answered ? 0 : (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	all.range = (struct uffdio_range){ (uintptr_t)*at, 4096 };
+	if (answered)
+		*(volatile char *)*at = 7;
+	else if (fd < 0 || ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &all))
+		done = 'n';
+	if (write(ready[1], done ? &done : "y", 1) == 1)
+		pause();
+	_exit(0);
+}
+
+START_TEST(memory_that_does_not_answer_hides_no_other)
+{
+	void *none, *some;
+	pid_t silent = child_with_memory(false, &none), other = child_with_memory(true, &some);
+	char byte = 0;
+
+	if (!silent) {
+		puts("skipped: there is no userfaultfd(2) here");
+		kill(other, SIGKILL);
+		return;
+	}
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(far__read_memory(silent, (uintptr_t)none, &byte, 1), -1);
+		ck_assert_int_eq(errno, ETIMEDOUT);
+		ck_assert_int_eq(far__read_memory(other, (uintptr_t)some, &byte, 1), 1);
+		ck_assert_int_eq(byte, 7);
+	}
+	kill(silent, SIGKILL);
+	kill(other, SIGKILL);
+}
+END_TEST
+
+UNIT_MAIN("far", lines_of_mountinfo, far_files_read_like_others, nobody_waits_for_long,
+	  memory_that_does_not_answer_hides_no_other)
