@@ -82,7 +82,7 @@ _Static_assert(sizeof(struct channel_launch) == 64, "copied by one read");
  * ring. To the collector everything but page 1 is hostile, and of page 1 it reads nothing back.
  */
 #define CHANNEL_MAGIC 0x6c6e6368636c6770ull
-#define CHANNEL_ABI 2
+#define CHANNEL_ABI 3
 #define CHANNEL_THREADS 2048		/* the first is shared by threads that found none free */
 #define CHANNEL_RING_SIZE (16u << 20)	/* a power of two */
 #define CHANNEL_MAX_NAME (64u << 10)	/* bytes of a kernel's name that travel */
@@ -90,10 +90,13 @@ _Static_assert(sizeof(struct channel_launch) == 64, "copied by one read");
 /*
  * Brackets under way in one stream. A stream holds some 1,020 entries, a timed record is one, and
  * a program that queues more behind work that it releases itself would hang in our record: with P
- * brackets it may queue 1,020 - 2 P launches. Such a program's stream stands still; one that is
- * seen to move may have more, since there a full queue only means to wait, as it always did.
+ * brackets it may queue 1,020 - 2 P launches. So there are few behind a wait that the program ends
+ * (enum channel_slot tells which are known), and not many after the last end that was seen, for a
+ * kernel may wait for the program, too. In a stream that moves there may be more, since there a full
+ * queue only means to wait, as it always did.
  */
-#define CHANNEL_MAX_STANDING 108
+#define CHANNEL_MAX_HELD 24
+#define CHANNEL_MAX_STANDING 100
 #define CHANNEL_MAX_OUTSTANDING 400
 
 enum channel_state {
@@ -154,6 +157,25 @@ enum channel_slot {
 	SLOT_STREAM_SYNC_PTSZ,
 	SLOT_CTX_SYNC,
 	SLOT_EVENT_SYNC,
+	SLOT_HOLDS,	/* from here on: what may hold a stream till the program lets it go; may be missing */
+	SLOT_WAIT_VALUE32 = SLOT_HOLDS,
+	SLOT_WAIT_VALUE32_PTSZ,
+	SLOT_WAIT_VALUE32_V2,
+	SLOT_WAIT_VALUE32_V2_PTSZ,
+	SLOT_WAIT_VALUE64,
+	SLOT_WAIT_VALUE64_PTSZ,
+	SLOT_WAIT_VALUE64_V2,
+	SLOT_WAIT_VALUE64_V2_PTSZ,
+	SLOT_BATCH_MEM_OP,
+	SLOT_BATCH_MEM_OP_PTSZ,
+	SLOT_BATCH_MEM_OP_V2,
+	SLOT_BATCH_MEM_OP_V2_PTSZ,
+	SLOT_HOST_FUNC,
+	SLOT_HOST_FUNC_PTSZ,
+	SLOT_CALLBACK,
+	SLOT_CALLBACK_PTSZ,
+	SLOT_WAIT_EXTERNAL,
+	SLOT_WAIT_EXTERNAL_PTSZ,
 	NR_CHANNEL_SLOTS,
 };
 
@@ -220,9 +242,27 @@ enum launch_cause {
 	X(SLOT_STREAM_SYNC, "cuStreamSynchronize")			\
 	X(SLOT_STREAM_SYNC_PTSZ, "cuStreamSynchronize_ptsz")		\
 	X(SLOT_CTX_SYNC, "cuCtxSynchronize")				\
-	X(SLOT_EVENT_SYNC, "cuEventSynchronize")
+	X(SLOT_EVENT_SYNC, "cuEventSynchronize")			\
+	X(SLOT_WAIT_VALUE32, "cuStreamWaitValue32")			\
+	X(SLOT_WAIT_VALUE32_PTSZ, "cuStreamWaitValue32_ptsz")		\
+	X(SLOT_WAIT_VALUE32_V2, "cuStreamWaitValue32_v2")		\
+	X(SLOT_WAIT_VALUE32_V2_PTSZ, "cuStreamWaitValue32_v2_ptsz")	\
+	X(SLOT_WAIT_VALUE64, "cuStreamWaitValue64")			\
+	X(SLOT_WAIT_VALUE64_PTSZ, "cuStreamWaitValue64_ptsz")		\
+	X(SLOT_WAIT_VALUE64_V2, "cuStreamWaitValue64_v2")		\
+	X(SLOT_WAIT_VALUE64_V2_PTSZ, "cuStreamWaitValue64_v2_ptsz")	\
+	X(SLOT_BATCH_MEM_OP, "cuStreamBatchMemOp")			\
+	X(SLOT_BATCH_MEM_OP_PTSZ, "cuStreamBatchMemOp_ptsz")		\
+	X(SLOT_BATCH_MEM_OP_V2, "cuStreamBatchMemOp_v2")		\
+	X(SLOT_BATCH_MEM_OP_V2_PTSZ, "cuStreamBatchMemOp_v2_ptsz")	\
+	X(SLOT_HOST_FUNC, "cuLaunchHostFunc")				\
+	X(SLOT_HOST_FUNC_PTSZ, "cuLaunchHostFunc_ptsz")			\
+	X(SLOT_CALLBACK, "cuStreamAddCallback")				\
+	X(SLOT_CALLBACK_PTSZ, "cuStreamAddCallback_ptsz")		\
+	X(SLOT_WAIT_EXTERNAL, "cuWaitExternalSemaphoresAsync")		\
+	X(SLOT_WAIT_EXTERNAL_PTSZ, "cuWaitExternalSemaphoresAsync_ptsz")
 
-_Static_assert(NR_CHANNEL_SLOTS <= 32, "`slots` below is a bit set");
+_Static_assert(NR_CHANNEL_SLOTS <= 64, "`slots` below is a bit set");
 
 #define CHANNEL_CAUSE_ROOM 24
 #define CHANNEL_ENTRY_ROOM 16
@@ -252,11 +292,11 @@ struct channel_segment {
 	__u32 state;		/* enum channel_state */
 	__u32 reason;		/* enum channel_reason */
 	__u32 detail;
-	__u32 slots;		/* bit set of enum channel_slot: those that hold our hooks */
+	__u32 reserved1;
 	__u32 nr_threads;	/* elements of `threads` ever used */
 	__u32 session;		/* from 1 */
 	__u64 session_head;	/* position in the ring at which the session begins */
-	__u32 reserved1[2];
+	__u64 slots;		/* bit set of enum channel_slot: those that hold our hooks */
 	__u64 head __attribute__((aligned(64)));	/* bytes ever reserved in the ring */
 	__u64 lost_results __attribute__((aligned(64)));	/* the ring was full */
 	__u64 lost_names;

@@ -4,6 +4,7 @@
 #define GPU_TIMING_CUDA_TYPES_OWN_H
 
 typedef int CUdevice;
+typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUgreenCtx_st *CUgreenCtx;
 typedef struct CUmod_st *CUmodule;

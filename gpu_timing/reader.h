@@ -37,7 +37,7 @@ struct channel_status {
 	enum channel_state state;
 	enum channel_reason reason;
 	uint32_t detail;
-	uint32_t slots;		/* bit set of enum channel_slot that hold hooks */
+	uint64_t slots;		/* bit set of enum channel_slot that hold hooks */
 };
 
 /*

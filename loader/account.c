@@ -117,7 +117,7 @@ static int add_result(struct account *a, uint32_t stack, uint32_t tid, const str
 		key.work = (uint32_t)work;
 	if (r->cause == CAUSE_NONE) {
 		add.timed = 1;
-		add.weight = r->weight;
+		add.others = r->weight - 1;
 		if (!calibrate(a, r, &add.ns))
 			key.flags |= TALLY_UNCALIBRATED;
 		counters->graphs += (r->flags & LAUNCH_GRAPH) != 0;

@@ -282,14 +282,15 @@ int driver__entries(int fd, driver_entry fn, void *ctx)
 
 static void note_entry(void *ctx, const struct entry *e)
 {
-	uint32_t *found = ctx;
+	uint64_t *found = ctx;
 
-	*found |= 1u << e->entry;
+	*found |= 1ull << e->entry;
 }
 
 int driver__exports(int fd, bool upkeep, void (*fn)(void *ctx, const char *name), void *ctx)
 {
-	uint32_t nr = upkeep ? NR_CHANNEL_SLOTS : NR_LAUNCH_ENTRIES, found = 0, i;
+	uint32_t nr = upkeep ? NR_CHANNEL_SLOTS : NR_LAUNCH_ENTRIES, i;
+	uint64_t found = 0;
 	int err = scan_file(fd, nr, note_entry, &found);
 
 	for (i = 0; i < nr && !err; i++)

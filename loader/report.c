@@ -13,10 +13,10 @@
 #include "loader/path.h"
 #include "loader/works.h"
 
-/* Mean device time of a kind of work in a process: for launches that were not timed themselves. */
+/* Of a kind of work in a process: for launches that were not timed themselves. */
 struct mean {
-	uint64_t weight;
-	uint64_t ns;
+	uint64_t timed, ns;
+	uint64_t others, others_ns;	/* see tally.h */
 };
 
 #define PULSE_ENTRIES 16
@@ -68,23 +68,34 @@ static int find_means(struct report *r)
 	for (i = 0; i < nr; i++) {
 		const struct tally_value *v = tally__at(r->in->tally, i);
 
-		if (!v->weight)
+		if (!v->timed)
 			continue;
 		if (!table__get(r->means, mean_key(&v->key), &at)) {
 			at = table__count(r->means);
 			if (table__set(r->means, mean_key(&v->key), at))
 				return -ENOMEM;
 		}
-		r->mean[at].weight += v->weight;
-		r->mean[at].ns += v->weighted_ns;
+		r->mean[at].timed += v->timed;
+		r->mean[at].ns += v->ns;
+		r->mean[at].others += v->others;
+		r->mean[at].others_ns += v->others_ns;
 	}
 	return 0;
+}
+
+/*
+ * Launches are left out where many are queued, so those that were timed there tell of them, and the others,
+ * of which none could be left out, don't.
+ */
+static double mean_ns(const struct mean *m)
+{
+	return m->others ? (double)m->others_ns / (double)m->others : (double)m->ns / (double)m->timed;
 }
 
 static int add_estimate(struct report *r, const struct tally_value *v, uint32_t node,
 			uint32_t labels, unsigned int flags)
 {
-	struct mean mean = { v->weight, v->weighted_ns };
+	struct mean mean = { v->timed, v->ns, v->others, v->others_ns };
 	uint64_t at;
 	double ns;
 
@@ -97,7 +108,7 @@ static int add_estimate(struct report *r, const struct tally_value *v, uint32_t 
 					      "no launch of the kernel was timed", v->untimed);
 		mean = r->mean[at];
 	}
-	ns = (double)mean.ns / (double)mean.weight * (double)v->untimed + 0.5;
+	ns = mean_ns(&mean) * (double)v->untimed + 0.5;
 	/* Times and weights are the target's: made up ones must not overflow. */
 	if (!(ns < MOST_NS))
 		ns = MOST_NS;

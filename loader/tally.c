@@ -64,8 +64,8 @@ int tally__add(struct tally *t, const struct tally_key *key, const struct tally_
 	v->timed += add->timed;
 	v->ns += add->ns;
 	v->untimed += add->untimed;
-	v->weight += add->weight;
-	v->weighted_ns += add->weight * add->ns;
+	v->others += add->others;
+	v->others_ns += add->others * add->ns;
 	return 0;
 }
 

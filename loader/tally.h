@@ -40,9 +40,9 @@ struct tally_value {
 	uint64_t timed;		/* launches that have a time */
 	uint64_t ns;		/* their device time */
 	uint64_t untimed;	/* launches that ran and were left out by chance: may be estimated */
-	/* For means: where only a share is timed, a time stands for 1 / its chance. */
-	uint64_t weight;
-	uint64_t weighted_ns;
+	/* For their mean: launches that those timed by chance stand for besides themselves. */
+	uint64_t others;
+	uint64_t others_ns;
 };
 
 /* What one record adds. */
@@ -51,12 +51,12 @@ struct tally_add {
 	uint64_t timed;
 	uint64_t ns;
 	uint64_t untimed;
-	uint64_t weight;
+	uint64_t others;	/* that a timed one stands for: 1 / its chance, less 1 */
 };
 
 struct tally *tally__new(void);		/* NULL: out of memory */
 void tally__free(struct tally *t);	/* NULL is fine */
-/* 0 or -ENOMEM. `ns` counts `weight` times in the means. */
+/* 0 or -ENOMEM. */
 int tally__add(struct tally *t, const struct tally_key *key, const struct tally_add *add);
 size_t tally__count(const struct tally *t);
 const struct tally_value *tally__at(const struct tally *t, size_t i);

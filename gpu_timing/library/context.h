@@ -40,7 +40,7 @@ struct bracket {
 	uint16_t reserved;
 	int32_t device;
 	uint32_t gap;
-	uint32_t reserved2;
+	uint32_t hold;		/* `held` of its stream when it was taken */
 };
 
 /* A list of numbers + 1 that many threads push to and pop from; the high half counts changes. */

@@ -100,9 +100,10 @@ static bool take_oldest(struct stream *s, bool suspended)
 			cause = harvest__meaning(b, r, &forget);
 	}
 	report(b, cause, r, ms);
+	if (b->hold)
+		stream__let_go(s, b->hold);
 	store_relaxed(place, (uint16_t)0);
 	s->tail++;
-	store_relaxed(&s->moved, load_relaxed(&s->seq));
 	context__give(bracket, forget);
 	__atomic_sub_fetch(&s->outstanding, 1, __ATOMIC_RELEASE);
 	return true;
@@ -114,13 +115,16 @@ void harvest__locked(struct stream *s, bool suspended)
 		;
 }
 
-void harvest__own(struct stream *s, unsigned int max)
+bool harvest__own(struct stream *s, unsigned int max)
 {
+	bool found = false;
+
 	if (!stream__try_lock(s, STREAM_HARVESTED))
-		return;
+		return false;
 	while (max-- && take_oldest(s, false))
-		;
+		found = true;
 	stream__unlock(s);
+	return found;
 }
 
 static void harvest_stream(struct stream *s, void *ctx)

@@ -24,8 +24,8 @@ struct stream;
 enum launch_cause harvest__meaning(const struct bracket *b, CUresult r, bool *forget);
 /* Reports what is complete, oldest first; the caller holds the stream's lock. */
 void harvest__locked(struct stream *s, bool suspended);
-/* The same, at most max, if nobody else is at it. */
-void harvest__own(struct stream *s, unsigned int max);
+/* The same, at most max, if nobody else is at it. Whether there was one. */
+bool harvest__own(struct stream *s, unsigned int max);
 /* The same in all streams; returns the brackets still under way. */
 uint64_t harvest__all(void);
 /*

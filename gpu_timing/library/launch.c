@@ -6,9 +6,6 @@
 #include "gpu_timing/library/harvest.h"
 #include "gpu_timing/library/segment.h"
 
-/* From how many brackets under way the launching thread harvests its own stream. */
-#define HARVEST_FROM 32
-#define HARVEST_AT_ONCE 64
 #define LAST_WAIT_NS 1000000ull
 
 static bool is_default(CUstream stream)
@@ -69,9 +66,8 @@ static enum launch_cause take_bracket(struct call *call)
 	call->context = stream__context(s);
 	if (!call->context)
 		return CAUSE_OTHER_CONTEXT;
-	if (load_relaxed(&s->outstanding) >=
-	    (lib.driver.cheap_elapsed ? HARVEST_FROM : CHANNEL_MAX_STANDING))
-		harvest__own(s, HARVEST_AT_ONCE);
+	if (stream__wants_ends(s) && harvest__own(s, STREAM_ENDS_AT_ONCE))
+		stream__moved(s);
 	if (!stream__admit(s, t, &call->weight))
 		return CAUSE_OUTSTANDING;
 	t->bracket = context__take(call->context, load_relaxed(&s->serial), &cause);
@@ -79,6 +75,7 @@ static enum launch_cause take_bracket(struct call *call)
 		__atomic_sub_fetch(&s->outstanding, 1, __ATOMIC_RELAXED);
 		return cause;
 	}
+	context__bracket(t->bracket)->hold = load_acquire(&s->held);
 	thread__count(t, brackets);
 	t->launch.flags |= LAUNCH_TIMED;
 	return CAUSE_NONE;

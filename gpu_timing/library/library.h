@@ -67,9 +67,19 @@ void gpucollect_site_nop5(uint64_t id, const void *launch);
 
 uint64_t clock__ns(void);	/* CLOCK_MONOTONIC */
 
-/* The hook for a slot (hooks.c, upkeep.c). */
+/*
+ * As long as anybody may ask the driver about brackets, which is longer than launches are looked
+ * at, and only in the process itself, not in a forked child.
+ */
+static inline bool library__is_active(void)
+{
+	return load_relaxed(&lib.memory->guard.owner) && !load_relaxed(&lib.memory->guard.quiet);
+}
+
+/* The hook for a slot (hooks.c, upkeep.c, holds.c). */
 void *hook__of(uint32_t slot);
 void *hook__launch(uint32_t slot);
 void *hook__upkeep(uint32_t slot);
+void *hook__hold(uint32_t slot);
 
 #endif

@@ -124,8 +124,10 @@ static enum channel_reason look_at_pages(uint32_t *detail)
 		return REASON_NO_DRIVER;
 	for (uint32_t i = 1; i < NR_CHANNEL_SLOTS; i++) {
 		*detail = i;
-		if (slots[i].address && !slots[i].placed)
+		if (slots[i].address && !slots[i].placed && i < SLOT_HOLDS)
 			return REASON_SLOT_PLACE;
+		if (!slots[i].placed)
+			slots[i].address = 0;
 	}
 	return REASON_NONE;
 }
@@ -168,13 +170,17 @@ static const ElfW(Sym) *exported(size_t *nr)
 	return table;
 }
 
+/* One that we can do without is left out. */
 static bool is_slot(uint64_t address, uint32_t *detail)
 {
-	for (uint32_t i = 1; i < NR_CHANNEL_SLOTS; i++)
-		if (slots[i].address == address) {
-			*detail = i;
+	for (uint32_t i = 1; i < NR_CHANNEL_SLOTS; i++) {
+		if (slots[i].address != address)
+			continue;
+		*detail = i;
+		if (i < SLOT_HOLDS)
 			return true;
-		}
+		slots[i].address = 0;
+	}
 	return false;
 }
 
@@ -221,8 +227,10 @@ enum channel_reason slot__prepare(uint32_t *detail)
 	for (uint32_t i = 1; i < NR_CHANNEL_SLOTS; i++) {
 		*detail = i;
 		reason = look_at(i, &gone);
-		if (reason)
+		if (reason && i < SLOT_HOLDS)
 			return reason;
+		if (reason)	/* one that we can do without */
+			slots[i].address = 0;
 	}
 	reason = look_at_pages(detail);
 	if (reason)
@@ -294,7 +302,7 @@ enum channel_reason slot__arm(uint32_t *detail)
 			*detail = (uint32_t)-err;
 			return err == -EBUSY ? REASON_SLOT_FOREIGN : REASON_SLOT_WRITE;
 		}
-		__atomic_or_fetch(&lib.segment->slots, 1u << i, __ATOMIC_RELAXED);
+		__atomic_or_fetch(&lib.segment->slots, 1ull << i, __ATOMIC_RELAXED);
 	}
 	slot__check();
 	return REASON_NONE;
@@ -314,17 +322,17 @@ void slot__restore(void)
 			continue;
 		err = exchange(s, hook__of(i), lib.original[i]);
 		if (!err || err == -EBUSY)
-			__atomic_and_fetch(&lib.segment->slots, ~(1u << i), __ATOMIC_RELAXED);
+			__atomic_and_fetch(&lib.segment->slots, ~(1ull << i), __ATOMIC_RELAXED);
 	}
 	slot__check();
 }
 
 void slot__check(void)
 {
-	uint32_t bits = 0;
+	uint64_t bits = 0;
 
 	for (uint32_t i = 1; i < NR_CHANNEL_SLOTS; i++)
 		if (slots[i].address && read_slot(slots[i].address) == (uint64_t)hook__of(i))
-			bits |= 1u << i;
+			bits |= 1ull << i;
 	store_relaxed(&lib.segment->slots, bits);
 }

@@ -7,7 +7,10 @@
 #define KEY_LEGACY 1ull
 #define KEY_PER_THREAD 2ull
 
-#define MAX_SHIFT 5
+#define SHIFTS 10		/* the smallest chance is 1 in 512 */
+/* From how many brackets without an end on one is looked for; where to ask costs more. */
+#define ENDS_FROM 3
+#define DEAR_ENDS_FROM 8
 
 static struct stream_table *table(void)
 {
@@ -47,8 +50,7 @@ static void release(struct stream *s)
 {
 	uint32_t i = (uint32_t)(s - table()->streams);
 
-	s->context = s->serial = s->pdl = 0;
-	s->moved = s->seq - STREAM_MOVES - 1;
+	s->context = s->serial = s->pdl = s->since = s->held = 0;
 	__atomic_and_fetch(&table()->used[i / 64], ~(1ull << i % 64), __ATOMIC_RELAXED);
 	store_relaxed(&s->dead, 0u);
 	store_release(&table()->keys[i], 0ull);
@@ -117,32 +119,56 @@ struct context *stream__context(const struct stream *s)
 
 static uint32_t limit(const struct stream *s)
 {
-	return load_relaxed(&s->seq) - load_relaxed(&s->moved) <= STREAM_MOVES ?
-		       CHANNEL_MAX_OUTSTANDING : CHANNEL_MAX_STANDING;
+	return load_acquire(&s->held) ? CHANNEL_MAX_HELD : CHANNEL_MAX_STANDING;
+}
+
+bool stream__wants_ends(const struct stream *s)
+{
+	uint32_t from = lib.driver.cheap_elapsed ? ENDS_FROM : DEAR_ENDS_FROM;
+
+	return load_relaxed(&s->since) >= from || load_relaxed(&s->outstanding) >= STREAM_ENDS_AT_ONCE;
+}
+
+void stream__moved(struct stream *s)
+{
+	if (!load_acquire(&s->held))
+		store_relaxed(&s->since, 0u);
+}
+
+void stream__hold(struct stream *s)
+{
+	if (!load_relaxed(&s->held))
+		store_relaxed(&s->since, 0u);
+	store_release(&s->held, __atomic_add_fetch(&s->holds, 1, __ATOMIC_ACQ_REL));
+}
+
+void stream__let_go(struct stream *s, uint32_t hold)
+{
+	__atomic_compare_exchange_n(&s->held, &hold, 0u, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 /*
- * Where a program runs far ahead of the device, the limit would let the first launches of every
- * burst be timed and never the last ones. So the last part of it is given away with a chance
- * that halves in steps, over some hundred launches.
+ * Each launch of a burst must have a chance, for the time of one that is timed stands for those that are
+ * left out, by the inverse of its chance. The chance halves in equal steps up to the limit, so that
+ * it lasts for more launches than a stream has room for.
  */
-static uint32_t shift_of(uint32_t outstanding, uint32_t max)
-{
-	uint32_t last = max / 16, from = max - last;
-
-	return outstanding < from ? 0 : 1 + (outstanding - from) * MAX_SHIFT / last;
-}
-
 bool stream__admit(struct stream *s, struct thread *t, uint32_t *weight)
 {
-	uint32_t max = limit(s), shift = shift_of(load_relaxed(&s->outstanding), max);
+	uint32_t outstanding = load_relaxed(&s->outstanding), since = load_relaxed(&s->since);
+	uint32_t max = limit(s), shift;
 
-	if (unlikely(shift) && (shift > MAX_SHIFT || thread__random(t) >> (64 - shift)))
+	if (since > outstanding) {	/* others have seen their ends */
+		since = outstanding;
+		store_relaxed(&s->since, since);
+	}
+	shift = since * SHIFTS / max;
+	if (since >= max || (shift && thread__random(t) >> (64 - shift)))
 		return false;
-	if (__atomic_add_fetch(&s->outstanding, 1, __ATOMIC_RELAXED) > max) {
+	if (__atomic_add_fetch(&s->outstanding, 1, __ATOMIC_RELAXED) > CHANNEL_MAX_OUTSTANDING) {
 		__atomic_sub_fetch(&s->outstanding, 1, __ATOMIC_RELAXED);
 		return false;
 	}
+	__atomic_add_fetch(&s->since, 1, __ATOMIC_RELAXED);
 	*weight = 1u << shift;
 	return true;
 }

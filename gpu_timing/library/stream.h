@@ -16,9 +16,8 @@
 #define STREAM_SETS 256
 #define STREAM_WAYS 16
 #define MAX_STREAMS (STREAM_SETS * STREAM_WAYS)
+#define STREAM_ENDS_AT_ONCE 128	/* that a launch waits for, at most: some 30 us */
 #define STREAM_RING 512		/* a power of two above CHANNEL_MAX_OUTSTANDING */
-/* A stream moves if an end was seen not longer ago than so many launches. */
-#define STREAM_MOVES 16
 /*
  * After a programmatic dependent launch a record behind the launch before the next one would
  * destroy their overlap, and the next one can't be foreseen: so many launches of the stream stay
@@ -36,7 +35,9 @@ struct stream {
 	uint32_t seq;		/* launches ever begun in it */
 	uint32_t pdl;		/* launches still to stay without a bracket */
 	uint32_t outstanding;	/* brackets taken and not yet reported */
-	uint32_t moved;		/* seq when an end was seen last */
+	uint32_t since;		/* brackets taken since an end was last seen, or behind a wait */
+	uint32_t holds;		/* waits ever put into it that the program itself may have to end */
+	uint32_t held;		/* the last of them, unless a bracket behind it has ended; or 0 */
 	uint32_t dead;		/* destroyed: freed when nothing is outstanding */
 	uint32_t lock;		/* of tail: tried, never waited for on the launch path */
 	uint32_t tail;
@@ -68,6 +69,14 @@ struct context *stream__context(const struct stream *s);
 
 /* One more bracket? If yes it counts as outstanding, and *weight is set. */
 bool stream__admit(struct stream *s, struct thread *t, uint32_t *weight);
+/* Whether the launching thread should look for ends first. */
+bool stream__wants_ends(const struct stream *s);
+/* An end was seen by the launching thread, right now. */
+void stream__moved(struct stream *s);
+/* A wait is put into it that the program itself may have to end (holds.c). */
+void stream__hold(struct stream *s);
+/* A bracket has ended that was taken when `hold` was the last such wait. */
+void stream__let_go(struct stream *s, uint32_t hold);
 void stream__publish(struct stream *s, uint32_t bracket);
 
 /* Before the driver destroys it: its handle may come again at once. */

@@ -10,18 +10,11 @@
 #include "gpu_timing/library/harvest.h"
 #include "gpu_timing/library/library.h"
 
-/*
- * As long as anybody may ask the driver about brackets, which is longer than launches are looked
- * at, and only in the process itself, not in a forked child.
- */
-#define ACTIVE() \
-	(load_relaxed(&lib.memory->guard.owner) && !load_relaxed(&lib.memory->guard.quiet))
-
 static CUresult module_unload(CUmodule module)
 {
 	CUresult (*original)(CUmodule) = lib.original[SLOT_MODULE_UNLOAD];
 
-	if (ACTIVE())
+	if (library__is_active())
 		name__forget_all();
 	return original(module);
 }
@@ -30,7 +23,7 @@ static CUresult library_unload(CUlibrary library)
 {
 	CUresult (*original)(CUlibrary) = lib.original[SLOT_LIBRARY_UNLOAD];
 
-	if (ACTIVE())
+	if (library__is_active())
 		name__forget_all();
 	return original(library);
 }
@@ -41,7 +34,7 @@ static CUresult module_get_function(CUfunction *function, CUmodule module, const
 		lib.original[SLOT_MODULE_GET_FUNCTION];
 	CUresult r = original(function, module, name);
 
-	if (!r && function && ACTIVE())
+	if (!r && function && library__is_active())
 		name__note((uint64_t)*function, HANDLE_FUNCTION);
 	return r;
 }
@@ -51,7 +44,7 @@ static CUresult kernel_get_function(CUfunction *function, CUkernel kernel)
 	CUresult (*original)(CUfunction *, CUkernel) = lib.original[SLOT_KERNEL_GET_FUNCTION];
 	CUresult r = original(function, kernel);
 
-	if (!r && function && ACTIVE())
+	if (!r && function && library__is_active())
 		name__note((uint64_t)*function, HANDLE_FUNCTION);
 	return r;
 }
@@ -61,7 +54,7 @@ static CUresult kernel_get_function(CUfunction *function, CUkernel kernel)
 	{									\
 		CUresult (*original)(CUstream) = lib.original[slot];		\
 										\
-		if (ACTIVE())							\
+		if (library__is_active())							\
 			stream__retire(stream);					\
 		return original(stream);					\
 	}
@@ -77,7 +70,7 @@ static void harvest_after(CUresult r)
 {
 	int saved = errno;
 
-	if (!r && ACTIVE())
+	if (!r && library__is_active())
 		harvest__all();
 	errno = saved;
 }
@@ -110,7 +103,7 @@ static struct suspension suspend(CUcontext handle)
 	struct suspension s = { 0 };
 	int saved = errno;
 
-	if (!ACTIVE())
+	if (!library__is_active())
 		return s;
 	/* Its modules go with it. */
 	name__forget_all();
@@ -153,7 +146,7 @@ static CUresult green_destroy(CUgreenCtx green)
 	CUresult r;
 
 	/* Streams of a green context are known by the context made from it. */
-	if (ACTIVE() && lib.driver.from_green && !lib.driver.from_green(&ctx, green))
+	if (library__is_active() && lib.driver.from_green && !lib.driver.from_green(&ctx, green))
 		s = suspend(ctx);
 	r = original(green);
 	finish(s, !r);
@@ -165,7 +158,7 @@ static CUresult primary_retain(CUcontext *ctx, CUdevice device)
 	CUresult (*original)(CUcontext *, CUdevice) = lib.original[SLOT_PRIMARY_RETAIN];
 	CUresult r = original(ctx, device);
 
-	if (!r && ctx && ACTIVE())
+	if (!r && ctx && library__is_active())
 		context__note_primary(device, *ctx);
 	return r;
 }
@@ -213,7 +206,7 @@ static CUresult end_unknown(CUresult (*original)(CUdevice), CUdevice device, boo
 		CUresult (*original)(CUdevice) = lib.original[slot];		\
 		CUcontext ctx;							\
 										\
-		if (!ACTIVE())							\
+		if (!library__is_active())							\
 			return original(device);				\
 		ctx = context__primary(device);					\
 		return ctx ? end_known(original, device, ctx, always) :		\
@@ -227,7 +220,7 @@ PRIMARY_END(primary_release_v2, SLOT_PRIMARY_RELEASE_V2, false)
 
 void *hook__upkeep(uint32_t slot)
 {
-	static void *const hooks[NR_CHANNEL_SLOTS] = {
+	static void *const hooks[SLOT_HOLDS] = {
 		[SLOT_MODULE_UNLOAD] = module_unload,
 		[SLOT_LIBRARY_UNLOAD] = library_unload,
 		[SLOT_STREAM_DESTROY] = stream_destroy,
@@ -254,5 +247,7 @@ void *hook__upkeep(uint32_t slot)
 
 void *hook__of(uint32_t slot)
 {
-	return slot < NR_LAUNCH_ENTRIES ? hook__launch(slot) : hook__upkeep(slot);
+	if (slot < NR_LAUNCH_ENTRIES)
+		return hook__launch(slot);
+	return slot < SLOT_HOLDS ? hook__upkeep(slot) : hook__hold(slot);
 }

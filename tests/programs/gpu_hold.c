@@ -5,7 +5,10 @@
  * the virtual one); a guest that takes entries of its own makes this program hang: an alarm ends it
  * with status 7.
  *
- *	gpu_hold [COUNT] [ROUNDS] [NS]	default 800 launches, 3 rounds
+ *	gpu_hold [COUNT] [ROUNDS] [NS] [BEFORE] [LATER]	default 800 launches, 3 rounds
+ *
+ * BEFORE launches are made and waited for before each round; from its hundredth launch on each takes
+ * LATER ns.
  */
 #include <signal.h>
 #include "tests/programs/gpu_app.h"
@@ -13,7 +16,7 @@
 static const char module_text[] = PTX(SPIN("held"));
 static struct account acc[] = { { "main;queue_up;launch_held", "spin_held", 0, 0 } };
 static CUfunction held;
-static uint64_t unit = 2000;
+static uint64_t unit = 2000, later;
 
 static void too_long(int sig)
 {
@@ -25,22 +28,23 @@ static void too_long(int sig)
 	_exit(7);
 }
 
-static NOINLINE void launch_held(CUstream s)
+static NOINLINE void launch_held(CUstream s, uint64_t ns)
 {
-	account__add(&acc[0], app__launch(held, s, unit), unit);
+	account__add(&acc[0], app__launch(held, s, ns), ns);
 	KEEP_FRAME();
 }
 
 static NOINLINE void queue_up(CUstream s, long n)
 {
 	for (long i = 0; i < n; i++)
-		launch_held(s);
+		launch_held(s, i < 100 ? unit : later);
 	KEEP_FRAME();
 }
 
 int main(int argc, char **argv)
 {
 	long count = argc > 1 ? atol(argv[1]) : 800, rounds = argc > 2 ? atol(argv[2]) : 3;
+	long before = argc > 4 ? atol(argv[4]) : 0;
 	CUdeviceptr flag;
 	unsigned *word;
 	CUstream s;
@@ -48,6 +52,7 @@ int main(int argc, char **argv)
 
 	if (argc > 3)
 		unit = strtoull(argv[3], NULL, 10);
+	later = argc > 5 ? strtoull(argv[5], NULL, 10) : unit;
 	app__start();
 	held = app__function(app__module(module_text), "spin_held");
 	s = app__stream();
@@ -58,6 +63,8 @@ int main(int argc, char **argv)
 	signal(SIGALRM, too_long);
 	for (long i = 1; i <= rounds; i++) {
 		alarm(10);
+		queue_up(s, before);
+		MUST(cuStreamSynchronize(s));
 		MUST(cuStreamWaitValue32_v2(s, flag, (unsigned)i, CU_WAIT_GEQ));
 		queue_up(s, count);
 		__atomic_store_n(word, (unsigned)i, __ATOMIC_SEQ_CST);

@@ -277,8 +277,8 @@ static void print_counters(const struct open_channel *c)
 	struct channel_status status;
 
 	channel__status(c->channel, &status);
-	fprintf(out, "state %d %d %d %u %x\n", c->id, status.state, status.reason, status.detail,
-		status.slots);
+	fprintf(out, "state %d %d %d %u %llx\n", c->id, status.state, status.reason, status.detail,
+		(unsigned long long)status.slots);
 	channel__counters(c->channel, &sum);
 #define COUNT(key) fprintf(out, "count %d " #key " %llu\n", c->id, (unsigned long long)sum.key)
 	COUNT(launched);

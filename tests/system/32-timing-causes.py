@@ -71,27 +71,29 @@ def faults():
         expected = {700: CONTEXT_ERROR, 719: CONTEXT_ERROR, 4: NO_END, 201: CONTEXT_GONE}[error]
         checks.equal(run.status, 3, f"error {error}: status")
         checks.equal(run.stdout, f"launched 64, last error {error}\n", f"error {error}: output")
-        checks(set(causes) <= {NONE, expected, CONTEXT_ERROR}, f"error {error}:", causes)
+        checks(set(causes) <= {NONE, expected, CONTEXT_ERROR, OUTSTANDING}, f"error {error}:", causes)
         checks(causes[expected] >= 14, f"error {error}:", causes)
 
 
 def limits():
     # behind a wait that the program itself ends: as many as may stand, in each of three rounds
-    run = Run(program("gpu_hold", 800, 3), STANDIN_QUEUE=1022)
+    rounds = 100
+    run = Run(program("gpu_hold", 969, rounds), STANDIN_QUEUE=1022)
     checks.equal(run.status, 0, "hold: ", run.stderr)
     causes = run.channel.by_cause()
-    checks.equal(causes[NONE] + causes[OUTSTANDING], 2400, "hold")
-    checks(3 * 100 <= causes[NONE] <= 3 * 111, "hold: timed", causes[NONE])
-    # every launch has the same chance within a class of weights: the sum of the weights of the
-    # timed ones, where the limit is near, estimates the launches that had a chance
-    checks(all(r.weight in (1, 2, 4, 8, 16, 32) for r in run.channel.results), "hold: weights")
-    checks(any(r.weight > 1 for r in run.channel.results if r.cause == NONE), "hold: by chance")
+    checks.equal(causes[NONE] + causes[OUTSTANDING], 969 * rounds, "hold")
+    checks(12 * rounds <= causes[NONE] <= 24 * rounds, "hold: timed", causes[NONE])
+    checks(all(r.weight in [1 << i for i in range(10)] for r in run.channel.results), "hold: weights")
     checks(all(r.weight == 1 for r in run.channel.results if r.cause), "hold: untimed weigh 1")
-    # a device-bound program whose queue is full all the time is timed nearly throughout
+    # A weight is the inverse of a chance: together they stand for all launches. One round's sum has a standard
+    # deviation of 45 %, by simulation, and the chance ends before the round in one of a hundred.
+    weights = sum(r.weight for r in run.channel.results if r.cause == NONE)
+    checks(abs(weights / (969 * rounds) - 1) < 0.2, "hold: weights stand for", weights)
+    # of a device-bound program whose queue is full all the time a good part is timed
     run = Run(program("gpu_chains", 200, 40000), STANDIN_QUEUE=1022, STANDIN_TRUTH="/dev/null")
     causes = run.channel.by_cause()
     checks.equal(run.channel.count("launched"), 2400, "full queue")
-    checks(causes[NONE] > 1200, "full queue: timed", causes)
+    checks(causes[NONE] > 600, "full queue: timed", causes)
     causes, _ = hazard("streams", 6000)
     checks(causes[NO_STREAM] >= 6000 - 4096, "streams:", causes)
     checks(causes[NONE] >= 3900, "streams:", causes)

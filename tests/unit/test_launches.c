@@ -163,8 +163,8 @@ START_TEST(shares_that_are_timed_by_chance)
 	launches__poll(launches);
 	ck_assert_uint_eq(of_stack(11)->count, 1);
 	ck_assert_uint_eq(of_stack(11)->ns, 100);
-	ck_assert_uint_eq(of_stack(11)->weight, 4);
-	ck_assert_uint_eq(of_stack(11)->weighted_ns, 400);
+	ck_assert_uint_eq(of_stack(11)->others, 3);
+	ck_assert_uint_eq(of_stack(11)->others_ns, 300);
 	ck_assert_uint_eq(of_stack(12)->count, 1);
 	ck_assert_uint_eq(of_stack(12)->untimed, 1);
 }

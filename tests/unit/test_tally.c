@@ -13,7 +13,7 @@ static const struct tally_key base = {
 static int add(struct tally *t, const struct tally_key *key, uint64_t count, uint64_t timed,
 	       uint64_t ns)
 {
-	const struct tally_add what = { .count = count, .timed = timed, .ns = ns, .weight = 1 };
+	const struct tally_add what = { .count = count, .timed = timed, .ns = ns };
 
 	return tally__add(t, key, &what);
 }
@@ -39,8 +39,8 @@ END_TEST
 /* A time that stands for several counts so often in the means, and once in the sum. */
 START_TEST(weights)
 {
-	const struct tally_add often = { .count = 1, .timed = 1, .ns = 100, .weight = 1 };
-	const struct tally_add seldom = { .count = 1, .timed = 1, .ns = 500, .weight = 10 };
+	const struct tally_add often = { .count = 1, .timed = 1, .ns = 100 };
+	const struct tally_add seldom = { .count = 1, .timed = 1, .ns = 500, .others = 9 };
 	const struct tally_add left_out = { .count = 1, .untimed = 1 };
 	struct tally *t = tally__new();
 	const struct tally_value *v;
@@ -54,8 +54,8 @@ START_TEST(weights)
 	ck_assert_uint_eq(v->timed, 2);
 	ck_assert_uint_eq(v->ns, 600);
 	ck_assert_uint_eq(v->untimed, 9);
-	ck_assert_uint_eq(v->weight, 11);
-	ck_assert_uint_eq(v->weighted_ns, 5100);
+	ck_assert_uint_eq(v->others, 9);
+	ck_assert_uint_eq(v->others_ns, 4500);
 	tally__free(t);
 }
 END_TEST

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What stands in the slots of the entries that put a wait into a stream which the program itself may
+ * have to end: for a value in memory, for a function of the program's, for another device. While one
+ * is under way, few brackets are put behind it. Waits for events aren't looked at: what they wait for is work,
+ * and in programs that use several streams they would be under way all the time.
+ */
+#include <errno.h>
+
+#include "gpu_timing/library/library.h"
+
+static void note(CUstream handle, bool per_thread)
+{
+	struct context *current = NULL;
+	int saved = errno;
+	struct stream *s;
+	CUcontext ctx;
+
+	if (!library__is_active())
+		return;
+	if (!handle && per_thread)
+		handle = CU_STREAM_PER_THREAD;
+	if (!lib.driver.ctx_get_current(&ctx) && ctx)
+		current = context__get(ctx);
+	s = stream__get(handle, current, thread__self());
+	if (s)
+		stream__hold(s);
+	errno = saved;
+}
+
+#define WAIT_VALUE(name, slot, type, per_thread)						\
+	static CUresult name(CUstream stream, CUdeviceptr at, type value, unsigned int flags)	\
+	{											\
+		CUresult (*original)(CUstream, CUdeviceptr, type, unsigned int) =		\
+			lib.original[slot];							\
+												\
+		note(stream, per_thread);							\
+		return original(stream, at, value, flags);					\
+	}
+
+WAIT_VALUE(wait_value32, SLOT_WAIT_VALUE32, uint32_t, false)
+WAIT_VALUE(wait_value32_ptsz, SLOT_WAIT_VALUE32_PTSZ, uint32_t, true)
+WAIT_VALUE(wait_value32_v2, SLOT_WAIT_VALUE32_V2, uint32_t, false)
+WAIT_VALUE(wait_value32_v2_ptsz, SLOT_WAIT_VALUE32_V2_PTSZ, uint32_t, true)
+WAIT_VALUE(wait_value64, SLOT_WAIT_VALUE64, uint64_t, false)
+WAIT_VALUE(wait_value64_ptsz, SLOT_WAIT_VALUE64_PTSZ, uint64_t, true)
+WAIT_VALUE(wait_value64_v2, SLOT_WAIT_VALUE64_V2, uint64_t, false)
+WAIT_VALUE(wait_value64_v2_ptsz, SLOT_WAIT_VALUE64_V2_PTSZ, uint64_t, true)
+
+#define BATCH_MEM_OP(name, slot, per_thread)							\
+	static CUresult name(CUstream stream, unsigned int count, void *ops, unsigned int flags) \
+	{											\
+		CUresult (*original)(CUstream, unsigned int, void *, unsigned int) =		\
+			lib.original[slot];							\
+												\
+		note(stream, per_thread);							\
+		return original(stream, count, ops, flags);					\
+	}
+
+BATCH_MEM_OP(batch_mem_op, SLOT_BATCH_MEM_OP, false)
+BATCH_MEM_OP(batch_mem_op_ptsz, SLOT_BATCH_MEM_OP_PTSZ, true)
+BATCH_MEM_OP(batch_mem_op_v2, SLOT_BATCH_MEM_OP_V2, false)
+BATCH_MEM_OP(batch_mem_op_v2_ptsz, SLOT_BATCH_MEM_OP_V2_PTSZ, true)
+
+#define HOST_FUNC(name, slot, per_thread)							\
+	static CUresult name(CUstream stream, void (*fn)(void *), void *arg)			\
+	{											\
+		CUresult (*original)(CUstream, void (*)(void *), void *) = lib.original[slot];	\
+												\
+		note(stream, per_thread);							\
+		return original(stream, fn, arg);						\
+	}
+
+HOST_FUNC(host_func, SLOT_HOST_FUNC, false)
+HOST_FUNC(host_func_ptsz, SLOT_HOST_FUNC_PTSZ, true)
+
+#define CALLBACK(name, slot, per_thread)							\
+	static CUresult name(CUstream stream, void *fn, void *arg, unsigned int flags)		\
+	{											\
+		CUresult (*original)(CUstream, void *, void *, unsigned int) = lib.original[slot]; \
+												\
+		note(stream, per_thread);							\
+		return original(stream, fn, arg, flags);					\
+	}
+
+CALLBACK(callback, SLOT_CALLBACK, false)
+CALLBACK(callback_ptsz, SLOT_CALLBACK_PTSZ, true)
+
+#define WAIT_EXTERNAL(name, slot, per_thread)							\
+	static CUresult name(const void *semaphores, const void *params, unsigned int count,	\
+			     CUstream stream)							\
+	{											\
+		CUresult (*original)(const void *, const void *, unsigned int, CUstream) =	\
+			lib.original[slot];							\
+												\
+		note(stream, per_thread);							\
+		return original(semaphores, params, count, stream);				\
+	}
+
+WAIT_EXTERNAL(wait_external, SLOT_WAIT_EXTERNAL, false)
+WAIT_EXTERNAL(wait_external_ptsz, SLOT_WAIT_EXTERNAL_PTSZ, true)
+
+void *hook__hold(uint32_t slot)
+{
+	static void *const hooks[NR_CHANNEL_SLOTS - SLOT_HOLDS] = {
+		[SLOT_WAIT_VALUE32 - SLOT_HOLDS] = wait_value32,
+		[SLOT_WAIT_VALUE32_PTSZ - SLOT_HOLDS] = wait_value32_ptsz,
+		[SLOT_WAIT_VALUE32_V2 - SLOT_HOLDS] = wait_value32_v2,
+		[SLOT_WAIT_VALUE32_V2_PTSZ - SLOT_HOLDS] = wait_value32_v2_ptsz,
+		[SLOT_WAIT_VALUE64 - SLOT_HOLDS] = wait_value64,
+		[SLOT_WAIT_VALUE64_PTSZ - SLOT_HOLDS] = wait_value64_ptsz,
+		[SLOT_WAIT_VALUE64_V2 - SLOT_HOLDS] = wait_value64_v2,
+		[SLOT_WAIT_VALUE64_V2_PTSZ - SLOT_HOLDS] = wait_value64_v2_ptsz,
+		[SLOT_BATCH_MEM_OP - SLOT_HOLDS] = batch_mem_op,
+		[SLOT_BATCH_MEM_OP_PTSZ - SLOT_HOLDS] = batch_mem_op_ptsz,
+		[SLOT_BATCH_MEM_OP_V2 - SLOT_HOLDS] = batch_mem_op_v2,
+		[SLOT_BATCH_MEM_OP_V2_PTSZ - SLOT_HOLDS] = batch_mem_op_v2_ptsz,
+		[SLOT_HOST_FUNC - SLOT_HOLDS] = host_func,
+		[SLOT_HOST_FUNC_PTSZ - SLOT_HOLDS] = host_func_ptsz,
+		[SLOT_CALLBACK - SLOT_HOLDS] = callback,
+		[SLOT_CALLBACK_PTSZ - SLOT_HOLDS] = callback_ptsz,
+		[SLOT_WAIT_EXTERNAL - SLOT_HOLDS] = wait_external,
+		[SLOT_WAIT_EXTERNAL_PTSZ - SLOT_HOLDS] = wait_external_ptsz,
+	};
+
+	return hooks[slot - SLOT_HOLDS];
+}
