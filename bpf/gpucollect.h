@@ -50,7 +50,7 @@ enum gpucollect_frame {
 	FRAME_RUN = 9,		/* bits 0-59 index among the native words; FRAME_NOWHERE: it has ended */
 	FRAME_RUN_AT = 10,	/* bits 0-47 an address in that call's stack frame, which was not met */
 	FRAME_RUN_EACH = 11,	/* every frame is a run, and its place is told by the native word's code */
-	FRAME_RUN_CUT = 12,	/* the list goes on: there are more frames than fit, or an unreadable one */
+	FRAME_RUN_CUT = 12,	/* the list goes on; bits 0-59 how many more frames there are, or 0 */
 	FRAME_RUN_MORE = 13,	/* there is one call more than frames: each is of the next run's call */
 };
 

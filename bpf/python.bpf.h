@@ -95,8 +95,10 @@ static long python__frame(__u64 i, struct scratch **ctx)
 
 	if (!l)
 		return 1;
-	if (s->nr > GPUCOLLECT_MAX_PYTHON_WORDS - FRAME_WORDS)
-		return list__cut(s, l);
+	if (s->nr > GPUCOLLECT_MAX_PYTHON_WORDS - FRAME_WORDS) {
+		s->python.full = 1;
+		return 1;
+	}
 	if (frame__read(s, l->frame_bytes, l->style))
 		return list__give_up(s, l) ? 1 : list__cut(s, l);
 	frame = frame__words(s);
@@ -118,15 +120,21 @@ static long python__frame(__u64 i, struct scratch **ctx)
 
 /*
  * Where a call has put its CFrame into the list, but not yet its frame, or has taken out only one of
- * them, frames and CFrames do not go together one by one: user space shifts them.
+ * them, frames and CFrames do not go together one by one: user space shifts them. What is left of one at the
+ * end of the other tells; where there are more frames than words, the run behind the last one has its call.
  */
 static ALWAYS_INLINE void python__even_out(struct scratch *s, const struct python_layout *l)
 {
-	if (l->style == PYTHON_CFRAMES && s->python.cframe && !state__has(s, s->python.cframe)) {
+	bool calls = s->python.cframe && !state__has(s, s->python.cframe);
+
+	if (l->style != PYTHON_CFRAMES || calls == (s->python.next != 0))
+		return;
+	if (calls != s->python.full) {
 		run__begin(s);
 		run__end(s, s->python.cframe);
-		word__add(s, (__u64)FRAME_RUN_MORE << 60);
 	}
+	if (calls)
+		word__add(s, (__u64)FRAME_RUN_MORE << 60);
 }
 
 /* The words of the frames from s->python.next on. */
@@ -157,6 +165,7 @@ __weak __noinline long python__list(struct scratch *s, __u64 state)
 		return 0;
 	s->python.state = state;
 	s->python.again = 0;
+	s->python.full = 0;
 	s->python.start = s->nr;
 	s->python.start_hash = s->hash;
 	s->python.cframe = l->cframe == PYTHON_ABSENT ? 0 : python__pointer(state + l->cframe);
@@ -176,6 +185,8 @@ __weak __noinline long python__list(struct scratch *s, __u64 state)
 		else
 			list__cut(s, l);
 	}
+	if (s->python.full)
+		list__leave_off(s, l);
 	python__even_out(s, l);
 	list = &s->python.list[index & (PYTHON_STATES - 1)];
 	list->end = s->nr;

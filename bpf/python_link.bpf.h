@@ -328,6 +328,56 @@ static ALWAYS_INLINE long list__cut(struct scratch *s, const struct python_layou
 	return 1;
 }
 
+/*
+ * One step along the frames that there are no words for: with their calls in 3.10, and only to the end of the
+ * run from 3.12 on.
+ */
+static long list__pass(__u64 i, struct scratch **ctx)
+{
+	struct scratch *s = *ctx;
+	const struct python_layout *l = python__layout(s->python.layout);
+
+	if (!l)
+		return 1;
+	if (l->style == PYTHON_SHIMS) {
+		if (frame__read(s, l->frame_bytes, l->style)) {
+			s->python.next = 0;
+			return 1;
+		}
+		if (python__u8(frame__words(s), l->frame_owner, PYTHON_FRAME_BYTES) >= l->owner_shim)
+			return 1;
+		frame__goes_on(s);
+		s->python.next = python__u64(frame__words(s), l->frame_back, PYTHON_FRAME_BYTES);
+		return !s->python.next;
+	}
+	s->python.next = python__pointer(s->python.next + l->frame_back);
+	if (l->style == PYTHON_FRAME_OBJECTS)
+		return !s->python.next;
+	s->python.cframe = python__pointer(s->python.cframe + l->cframe_previous);
+	return !s->python.next || !s->python.cframe || state__has(s, s->python.cframe);
+}
+
+/*
+ * There are more frames than words for them. Where that takes it, the others are counted, or followed to the
+ * end of the run, so that those that are there can be placed.
+ */
+static ALWAYS_INLINE void list__leave_off(struct scratch *s, const struct python_layout *l)
+{
+	bool is_empty = s->nr == s->python.run + 1;
+	__u64 marker = run__cframe(s, l), left = 0;
+	long passed = PYTHON_STEPS;
+
+	if (l->style <= PYTHON_CFRAMES || (!marker && !is_empty))
+		passed = bpf_loop(PYTHON_STEPS, list__pass, &s, 0);
+	if (passed < PYTHON_STEPS && l->style == PYTHON_FRAME_OBJECTS)
+		left = passed;
+	else if (passed < PYTHON_STEPS && l->style == PYTHON_SHIMS)
+		marker = s->python.next;
+	if (l->style != PYTHON_FRAME_OBJECTS)
+		run__end(s, marker);
+	word__add(s, FRAME_MAKE_ADDRESS(FRAME_RUN_CUT, left));
+}
+
 /* What was read is left over; whoever reads begins again. False: it isn't. */
 static ALWAYS_INLINE bool list__give_up(struct scratch *s, const struct python_layout *l)
 {

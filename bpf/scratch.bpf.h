@@ -43,7 +43,7 @@ struct python_walk {
 	__u32 start;		/* index of its first word */
 	__u32 run;		/* index of the word that begins the run at hand */
 	__u32 again;		/* bool: the innermost call was not linked yet */
-	__u32 pad;
+	__u32 full;		/* bool: there are more frames than words for them */
 	__u64 start_hash;
 	__u64 type;		/* of code objects, or 0 */
 	__u64 image;		/* which program in which process it is */

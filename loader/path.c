@@ -249,6 +249,12 @@ static bool is_main(const struct path *path, uint64_t word)
 	return resolve_own(path, word, &res, &symbol) && python_fold__is_main(symbol);
 }
 
+static bool is_mark(uint64_t word)
+{
+	return FRAME_KIND(word) == FRAME_END || FRAME_KIND(word) == FRAME_RUN_AT ||
+	       FRAME_KIND(word) == FRAME_RUN_CUT;
+}
+
 /*
  * Whether what stands before the first Python frame is only the way there: of the program python3, or of a
  * thread that Python started, where it is the interpreter and the C library alone.
@@ -260,7 +266,7 @@ static bool is_way_in(const struct path *path, const struct process *p, uint32_t
 		if (is_main(path, word[i]))
 			return true;
 	for (uint32_t i = 0; i < nr; i++) {
-		if (FRAME_KIND(word[i]) == FRAME_END || is_trampoline(path, p, stack, word[i]))
+		if (is_mark(word[i]) || is_trampoline(path, p, stack, word[i]))
 			continue;
 		if (FRAME_KIND(word[i]) != FRAME_FILE || (!is_interpreter(path, word[i]) &&
 		    !python_fold__is_c_library(files__path(path->in.files, FRAME_FILE_ID(word[i])))))

@@ -15,6 +15,9 @@
 #define ENDED FRAME_MAKE_ADDRESS(FRAME_RUN, FRAME_NOWHERE)
 #define EACH FRAME_MAKE_ADDRESS(FRAME_RUN_EACH, 0)
 #define CUT FRAME_MAKE_ADDRESS(FRAME_RUN_CUT, 0)
+#define CUT_OF(n) FRAME_MAKE_ADDRESS(FRAME_RUN_CUT, (n))
+/* A run of which no address is known, only where the next one begins. */
+#define BLIND FRAME_MAKE_ADDRESS(FRAME_RUN_AT, 5ull << 48)
 #define MORE FRAME_MAKE_ADDRESS(FRAME_RUN_MORE, 0)
 #define LOST FRAME_MAKE_ADDRESS(FRAME_RUN_AT, 0)
 
@@ -93,12 +96,67 @@ START_TEST(lists_of_two_interpreters)
 }
 END_TEST
 
+/* The mark stands outside of the last frame that is there; what called that one is outside of the mark. */
 START_TEST(cut_lists)
 {
-	MERGES((RUN(0), PY(0), NOT_MET, PY(1), CUT, CALL(0), CALL(1), ROOT),
-	       (PY(0), CALL(0), CALL(1), PY(1), LOST, CUT, ROOT));
 	MERGES((RUN(0), PY(0), CUT, CALL(0), ROOT), (PY(0), CUT, CALL(0), ROOT));
-	MERGES((EACH, PY(0), CUT, CALL(0), CALL(1), ROOT), (PY(0), CUT, CALL(0), CALL(1), ROOT));
+	MERGES((RUN(1), PY(0), RUN(3), PY(1), CUT, N(0), CALL(1), N(2), CALL(3), N(4), CALL(5), N(6), ROOT),
+	       (N(0), PY(0), CALL(1), N(2), PY(1), CUT, CALL(3), N(4), CALL(5), N(6), ROOT));
+	/* The last run begins where there is no more room. */
+	MERGES((RUN(0), PY(0), NOT_MET, CUT, CALL(0), N(1), CALL(2), ROOT),
+	       (PY(0), CUT, CALL(0), N(1), CALL(2), ROOT));
+	MERGES((RUN(0), PY(0), RUN(2), CUT, CALL(0), N(1), CALL(2), ROOT),
+	       (PY(0), CUT, CALL(0), N(1), CALL(2), ROOT));
+	/* Nothing is known at all. */
+	MERGES((BLIND, CUT, CALL(0), N(1), ROOT), (CALL(0), N(1), CUT, ROOT));
+	MERGES((RUN(0), BLIND, CUT, CALL(0), N(1), ROOT), (CALL(0), N(1), CUT, ROOT));
+	MERGES((EACH, CUT, CALL(0), N(1), ROOT), (CALL(0), N(1), CUT, ROOT));
+}
+END_TEST
+
+/* The native stack is cut, too: further in than the list, or further out. */
+START_TEST(both_are_cut)
+{
+	MERGES((RUN(1), PY(0), NOT_MET, PY(1), NOT_MET, PY(2), CUT, N(0), CALL(1), N(2), CUT_OFF),
+	       (N(0), PY(0), CALL(1), N(2), PY(1), PY(2), LOST, CUT, CUT_OFF));
+	MERGES((RUN(0), PY(0), RUN(2), PY(1), CUT, CALL(0), N(1), CALL(2), N(3), CUT_OFF),
+	       (PY(0), CALL(0), N(1), PY(1), CUT, CALL(2), N(3), CUT_OFF));
+	MERGES((NOT_MET, PY(0), CUT, N(0), CUT_OFF), (N(0), PY(0), LOST, CUT, CUT_OFF));
+	/* 3.13: the call was not met. */
+	MERGES((RUN(0), PY(0), BLIND, PY(1), CUT, CALL(0), N(1), CUT_OFF),
+	       (PY(0), CALL(0), N(1), PY(1), LOST, CUT, CUT_OFF));
+	/* A call at the leaf that begins is not the one that was not met. */
+	MERGES((NOT_MET, PY(0), CUT, CALL(0), N(1), CUT_OFF), (CALL(0), N(1), PY(0), LOST, CUT, CUT_OFF));
+}
+END_TEST
+
+/* 3.13: a run that was not followed to its end is of the next call outside of the one before. */
+START_TEST(cut_within_a_run)
+{
+	MERGES((BLIND, PY(0), PY(1), CUT, N(0), CALL(1), N(2), N(3), ROOT),
+	       (N(0), PY(0), PY(1), CUT, CALL(1), N(2), N(3), ROOT));
+	MERGES((RUN(1), PY(0), BLIND, PY(1), PY(2), CUT, N(0), CALL(1), N(2), CALL(3), N(4), CALL(5), ROOT),
+	       (N(0), PY(0), CALL(1), N(2), PY(1), PY(2), CUT, CALL(3), N(4), CALL(5), ROOT));
+	/* Where the one before was not met, there is nothing to go by; nor where no call is known. */
+	MERGES((NOT_MET, PY(0), BLIND, PY(1), CUT, CALL(0), N(1), ROOT),
+	       (CALL(0), N(1), PY(0), PY(1), LOST, CUT, ROOT));
+	MERGES((RUN(0), PY(0), BLIND, PY(1), CUT, CALL(0), N(1), ROOT),
+	       (PY(0), CALL(0), N(1), PY(1), LOST, CUT, ROOT));
+	/* Calls of another interpreter are that one's. */
+	MERGES((RUN(1), PY(1), RUN(0), PY(0), BLIND, PY(2), CUT, CALL(0), CALL(1), CALL(2), ROOT),
+	       (PY(0), CALL(0), PY(1), CALL(1), PY(2), CUT, CALL(2), ROOT));
+}
+END_TEST
+
+/* The mark is of its own list. */
+START_TEST(one_of_two_lists_is_cut)
+{
+	MERGES((RUN(0), PY(0), CUT, RUN(1), PY(1), RUN(2), PY(2), CALL(0), CALL(1), CALL(2), ROOT),
+	       (PY(0), CUT, CALL(0), PY(1), CALL(1), PY(2), CALL(2), ROOT));
+	MERGES((RUN(2), PY(2), RUN(0), PY(0), RUN(1), PY(1), CUT, CALL(0), CALL(1), CALL(2), ROOT),
+	       (PY(0), CALL(0), PY(1), CUT, CALL(1), PY(2), CALL(2), ROOT));
+	MERGES((RUN(0), PY(0), CUT, RUN(1), PY(1), CUT, CALL(0), CALL(1), ROOT),
+	       (PY(0), CUT, CALL(0), PY(1), CUT, CALL(1), ROOT));
 }
 END_TEST
 
@@ -114,6 +172,24 @@ START_TEST(one_list_is_ahead)
 }
 END_TEST
 
+/* The same where there are more frames than fit: the call of the first of them is told. */
+START_TEST(one_list_is_ahead_and_cut)
+{
+	MERGES((RUN(1), PY(0), RUN(3), PY(1), RUN(5), CUT, N(0), CALL(1), N(2), CALL(3), N(4), CALL(5), N(6),
+		ROOT),
+	       (N(0), PY(0), CALL(1), N(2), PY(1), CUT, CALL(3), N(4), CALL(5), N(6), ROOT));
+	MERGES((RUN(0), PY(0), RUN(2), PY(1), RUN(4), CUT, MORE, CALL(0), N(1), CALL(2), N(3), CALL(4), N(5),
+		ROOT),
+	       (CALL(0), N(1), PY(0), CALL(2), N(3), PY(1), CUT, CALL(4), N(5), ROOT));
+	MERGES((RUN(1), PY(0), RUN(3), PY(1), RUN(5), CUT, ENDED, CALL(0), CALL(1), N(2), CALL(3), N(4),
+		CALL(5), ROOT),
+	       (CALL(0), PY(1), CUT, CALL(1), N(2), CALL(3), N(4), CALL(5), ROOT));
+	/* Where the native stack ends before that call. */
+	MERGES((RUN(0), PY(0), NOT_MET, PY(1), NOT_MET, CUT, MORE, CALL(0), N(1), CUT_OFF),
+	       (CALL(0), N(1), PY(0), PY(1), LOST, CUT, CUT_OFF));
+}
+END_TEST
+
 /* 3.8, 3.9: counted from the outermost call. */
 START_TEST(each_frame_is_a_run)
 {
@@ -124,6 +200,25 @@ START_TEST(each_frame_is_a_run)
 	/* From the innermost where the outermost are not there. */
 	MERGES((EACH, PY(0), PY(1), N(0), CALL(1), CUT_OFF), (N(0), PY(0), CALL(1), PY(1), LOST, CUT_OFF));
 	MERGES((EACH, PY(0), PY(1), N(0), ROOT), (N(0), PY(0), PY(1), LOST, ROOT));
+}
+END_TEST
+
+/* The same, with so many more frames than fit. */
+START_TEST(each_frame_is_a_run_and_more)
+{
+	MERGES((EACH, PY(0), CUT_OF(2), N(0), CALL(1), N(2), CALL(3), CALL(4), ROOT),
+	       (N(0), PY(0), CUT, CALL(1), N(2), CALL(3), CALL(4), ROOT));
+	MERGES((EACH, PY(1), PY(2), CUT_OF(1), CALL(0), N(1), CALL(2), N(3), CALL(4), N(5), CALL(6), ROOT),
+	       (CALL(0), N(1), PY(1), CALL(2), N(3), PY(2), CUT, CALL(4), N(5), CALL(6), ROOT));
+	/* How many is not known, or where the outermost call is not: from the innermost. */
+	MERGES((EACH, PY(0), CUT, CALL(0), CALL(1), ROOT), (PY(0), CUT, CALL(0), CALL(1), ROOT));
+	MERGES((EACH, PY(0), CUT_OF(1), CALL(0), N(1), CALL(2), CALL(3), CUT_OFF),
+	       (PY(0), CUT, CALL(0), N(1), CALL(2), CALL(3), CUT_OFF));
+	MERGES((EACH, PY(0), PY(1), CUT_OF(9), CALL(0), N(1), CUT_OFF),
+	       (PY(0), CALL(0), N(1), PY(1), LOST, CUT, CUT_OFF));
+	/* More than any number of calls. */
+	MERGES((EACH, PY(0), CUT_OF(FRAME_NOWHERE), CALL(0), CALL(1), ROOT),
+	       (PY(0), CUT, CALL(0), CALL(1), ROOT));
 }
 END_TEST
 
@@ -154,4 +249,5 @@ END_TEST
 
 UNIT_MAIN("python merge", without_python, runs_stand_before_their_calls,
 	  what_has_no_place_keeps_its_order, places_that_can_not_be, lists_of_two_interpreters, cut_lists,
-	  one_list_is_ahead, each_frame_is_a_run, any_words)
+	  both_are_cut, cut_within_a_run, one_of_two_lists_is_cut, one_list_is_ahead,
+	  one_list_is_ahead_and_cut, each_frame_is_a_run, each_frame_is_a_run_and_more, any_words)
