@@ -206,7 +206,7 @@ def after(gpucollect, pairs):
     attached to, three times. The machine moves between states: a ratio is one of medians, of one process
     after against before, over that of the other.
     """
-    ratios, of_instructions, while_recorded = [], [], []
+    ratios, while_recorded = [], []
     for pair in range(pairs):
         argv = ["python3", "product_gated.py", "slice", str(2 + pair % (os.cpu_count() - 2))]
         both = [Target(name, argv) for name in ("after", "after-twin")]
@@ -215,35 +215,33 @@ def after(gpucollect, pairs):
 
         def turn(t):
             t.say("slice")
-            return [float(v) for v in t.until("slice").split()[1:]]
+            return float(t.until("slice").split()[1])
 
         def turns(n):
             took = [[], []]
             for i in range(n):
                 for k in (0, 1) if i % 2 else (1, 0):
                     took[k].append(turn(both[k]))
-            return [[statistics.median(v) for v in zip(*slices)] for slices in took]
+            return [statistics.median(v) for v in took]
 
         before = turns(TURNS)
         said = []
         for _ in range(3):
             rec = Recording(gpucollect, both[0].pid, "after", "--metric", "launches")
-            during = statistics.median(turn(both[0])[0] for _ in range(5))
+            during = statistics.median(turn(both[0]) for _ in range(5))
             rec.stop()
             now = turns(TURNS)
-            ratios.append(now[0][0] / before[0][0] / (now[1][0] / before[1][0]))
-            of_instructions.append(now[0][1] / before[0][1] if before[0][1] else 0)
-            while_recorded.append(during / now[0][0])
-            said.append(f"{during:.3f} {now[0][0]:.3f} (twin {now[1][0]:.3f})")
-        print(f"  us an operation, before {before[0][0]:.3f} (twin {before[1][0]:.3f}), while and after: " +
-              "; ".join(said) + f"; instructions {before[0][1]:.1f} before, {now[0][1]:.1f} at the end", flush=True)
+            ratios.append(now[0] / before[0] / (now[1] / before[1]))
+            while_recorded.append(during / now[0])
+            said.append(f"{during:.3f} {now[0]:.3f} (twin {now[1]:.3f})")
+        print(f"  us an operation, before {before[0]:.3f} (twin {before[1]:.3f}), while and after: " +
+              "; ".join(said), flush=True)
         if [t.end() for t in both] != [3, 3]:
             fail("a program ended otherwise than its twin")
     mean, error = statistics.mean(ratios), statistics.stdev(ratios) / len(ratios) ** 0.5
     print(f"  after against before, over the twin's: mean {mean:.4f}, standard error {error:.4f}, median "
           f"{statistics.median(ratios):.4f}, {min(ratios):.3f} to {max(ratios):.3f}, of {len(ratios)}")
-    print(f"  instructions after against before: {min(of_instructions):.5f} to {max(of_instructions):.5f}; "
-          f"while recorded {statistics.median(while_recorded):.3f} x")
+    print(f"  while recorded {statistics.median(while_recorded):.3f} x")
     if mean - 2 * error > 1.01:
         fail(f"slower after detach: {mean:.4f}")
 

@@ -6,7 +6,7 @@ product_gated.py train N    N steps of eager training, with Triton's and cuBLAS'
 product_gated.py decode N   N tokens of a decode loop: a CUDA graph replayed, then eager sampling
 product_gated.py again N    N training steps without a gate, then speed, and so on until stdin ends
 product_gated.py slice CPU  on one CPU: a launch-bound loop for a moment at each line of stdin; says what an
-                            operation took of time and, where they can be counted, of instructions
+                            operation took
 
 The first two warm up, so that every module is loaded, print "ready" and wait for a line on stdin; what they
 do from there on is the same each time. They print "done", wait for another line and end with status 3. With
@@ -15,7 +15,6 @@ PRODUCT_WINDOW=product_cupti.so only that window is counted.
 import ctypes
 import os
 import statistics
-import struct
 import sys
 import time
 
@@ -138,33 +137,21 @@ def again(step, n):
             sys.exit(3)
 
 
-def instruction_counter():
-    """A descriptor that counts this thread's instructions in user space, or -1."""
-    attr = struct.pack("IIQQQQQ", 0, 128, 1, 0, 0, 0, 1 << 5 | 1 << 6) + bytes(80)
-    return ctypes.CDLL(None, use_errno=True).syscall(298, attr, 0, -1, -1, 8)
-
-
 def slices():
     x = torch.randn(1 << 14, device=device)
-    counter = instruction_counter()
-
-    def count():
-        return struct.unpack("Q", os.read(counter, 8))[0] if counter >= 0 else 0
 
     def loop(n):
         torch.cuda.synchronize()
-        t, instructions = time.perf_counter(), count()
+        t = time.perf_counter()
         for _ in range(n):
             torch.relu(x)
-        instructions = count() - instructions
         torch.cuda.synchronize()
-        return (time.perf_counter() - t) / n * 1e6, instructions / n
+        return (time.perf_counter() - t) / n * 1e6
 
     loop(20000)
     say("ready")
     for _ in sys.stdin:
-        took = sorted(loop(2000) for _ in range(15))
-        say("slice", f"{took[7][0]:.4f}", f"{statistics.median(i for _, i in took):.2f}")
+        say("slice", f"{statistics.median(loop(2000) for _ in range(15)):.4f}")
     sys.exit(3)
 
 

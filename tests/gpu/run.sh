@@ -3,7 +3,7 @@
 #
 # The product on a real GPU: run.sh DIR leaves its logs in DIR. Needs root, nvcc, a python3 with PyTorch
 # and a built gpucollect (GPUCOLLECT=PATH, default build/gpucollect). PRODUCT_PARTS picks parts (gap
-# chains capture torch attach again after speed detach cpu python probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
+# chains capture hold torch attach again after speed detach cpu python probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
 # PRODUCT_LIMIT the seconds after which no further step begins. PRODUCT_CONSTANTS="BUSY IDLE", as they stand
 # in gpu_timing/calibration.c, puts the constants that the gap part measures into a copy of the program. Each step has its own
 # time limit; no step changes a setting of the GPU.
@@ -12,7 +12,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 out=$(mkdir -p "${1:-product-results}" && cd "${1:-product-results}" && pwd)
 gpc=$(realpath "${GPUCOLLECT:-$root/build/gpucollect}")
-parts=${PRODUCT_PARTS:-gap chains capture torch attach again after speed detach cpu}
+parts=${PRODUCT_PARTS:-gap chains capture hold torch attach again after speed detach cpu}
 rounds=${PRODUCT_ROUNDS:-3}
 work=$(mktemp -d)
 cuda=${CUDA_HOME:-/usr/local/cuda}
@@ -127,6 +127,25 @@ if wants capture; then
 	head -40 folded/capture-gpu.folded >> "$log"
 fi
 
+if wants hold; then
+	log=$out/9-hold.txt
+	driver=$(ldconfig -p | awk '/libcuda\.so\.1 / { print $NF; exit }')
+	check 30 gcc -std=gnu11 -D_GNU_SOURCE -I"$root" -O2 -g -fno-optimize-sibling-calls -o gpu_hold \
+		"$root"/tests/programs/gpu_hold.c "$root"/tests/programs/gpu_app.c "$driver" -lpthread
+	# 95 % of what the queue holds, plain and recorded; then also behind old ends that nobody has seen.
+	for how in "969 5" "969 5 20000 300" "969 12 20000 0 80000"; do
+		# shellcheck disable=SC2086
+		plain 40 hold ./gpu_hold $how
+		# shellcheck disable=SC2086
+		recorded 40 hold ./gpu_hold $how
+		cat hold.plain hold.status >> "$log"
+		check 5 diff hold.plain hold.out
+		check 5 diff hold.plain hold.out2
+		check 5 sh -c '[ "$(sort -u hold.status)" = "status 0" ]'
+	done
+	check 10 python3 product_check.py chains hold.out folded/hold-launches.folded folded/hold-gpu.folded 8
+fi
+
 if wants torch; then
 	log=$out/4-torch.txt
 	plain 100 torch python3 product_torch.py count
@@ -156,7 +175,7 @@ fi
 
 if wants after; then
 	log=$out/9-after.txt
-	check 280 python3 product_attach.py after "$gpc" "${PRODUCT_PAIRS:-6}"
+	check 400 python3 product_attach.py after "$gpc" "${PRODUCT_PAIRS:-6}"
 fi
 
 # Speed lines "NAME US CPU_US" of a command, marked with how it ran.
