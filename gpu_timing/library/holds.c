@@ -2,8 +2,8 @@
 /*
  * What stands in the slots of the entries that put a wait into a stream which the program itself may
  * have to end: for a value in memory, for a function of the program's, for another device. While one
- * is under way, few brackets are put behind it. Waits for events aren't looked at: what they wait for is work,
- * and in programs that use several streams they would be under way all the time.
+ * is under way, few brackets are put behind it. Waits for events aren't looked at: what they wait for is
+ * work, and in programs that use several streams they would be under way all the time.
  */
 #include <errno.h>
 
