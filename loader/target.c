@@ -174,6 +174,13 @@ static void look_for_end(struct target *t, const struct channel_status *status)
 		      "its later launches are not in the result", (int)t->process->tgid);
 }
 
+static void say_armed(struct target *t, const struct channel_status *status)
+{
+	log_debug("process %d: the timing library sees %d of the %d driver entries that it knows",
+		  (int)t->process->tgid, __builtin_popcountll(status->slots), NR_CHANNEL_SLOTS - 1);
+	t->config->armed(t->config->ctx, t->process);
+}
+
 bool target__poll(struct target *t)
 {
 	struct channel_status status;
@@ -202,7 +209,7 @@ bool target__poll(struct target *t)
 		if (status.state == CHANNEL_REFUSED)
 			t->config->refused(t->config->ctx, t->process, status.reason, status.detail);
 		else if (!t->left_alone)
-			t->config->armed(t->config->ctx, t->process);
+			say_armed(t, &status);
 	}
 	look_for_end(t, &status);
 	return n == POLL_RECORDS;
