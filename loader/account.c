@@ -122,7 +122,7 @@ static int add_result(struct account *a, uint32_t stack, uint32_t tid, const str
 			key.flags |= TALLY_UNCALIBRATED;
 		counters->graphs += (r->flags & LAUNCH_GRAPH) != 0;
 	}
-	add.untimed = launches__by_chance((enum launch_cause)r->cause);
+	add.untimed = launches__by_mean((enum launch_cause)r->cause);
 	return tally__add(a->shared->tally, &key, &add);
 }
 

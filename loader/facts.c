@@ -72,7 +72,7 @@ static int add_cause(struct profile *p, enum launch_cause cause, uint64_t n)
 	const char *text = channel__cause_text(cause);
 	char line[128];
 
-	if (launches__by_chance(cause)) {
+	if (launches__by_mean(cause)) {
 		/* How many of them got an estimate stands beside the launches. */
 		snprintf(line, sizeof(line), "launches not timed themselves, %s", text);
 		return profile__count(p, PROFILE_INFO, line, n);

@@ -179,10 +179,22 @@ void launches__finish(struct launches *l)
 		launches__exited(l, target__process(l->target[0]));
 }
 
-bool launches__by_chance(enum launch_cause cause)
+bool launches__by_mean(enum launch_cause cause)
 {
-	return cause == CAUSE_OUTSTANDING || cause == CAUSE_POOL_EMPTY ||
-	       cause == CAUSE_DISTURBED || cause == CAUSE_NO_STREAM;
+	switch (cause) {
+	case CAUSE_PDL:
+	case CAUSE_POOL_EMPTY:
+	case CAUSE_OUTSTANDING:
+	case CAUSE_OTHER_CONTEXT:
+	case CAUSE_RECORD_FAILED:
+	case CAUSE_DISTURBED:
+	case CAUSE_NO_STREAM:
+	case CAUSE_ENTRY:
+	case CAUSE_BAD_TIME:
+		return true;
+	default:
+		return false;
+	}
 }
 
 void launches__counters(const struct launches *l, struct launches_counters *c)

@@ -87,7 +87,7 @@ void launches__counters(const struct launches *l, struct launches_counters *c);
  * Of a launch that has no time: it ran, and the cause says nothing about how long, so that the mean of
  * its kernel may stand for it.
  */
-bool launches__by_chance(enum launch_cause cause);
+bool launches__by_mean(enum launch_cause cause);
 
 /* Names of the tally's `work`: mangled, as the driver has them. "" for 0 and for nameless ones. */
 const char *launches__name(const struct launches *l, uint32_t work);

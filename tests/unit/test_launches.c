@@ -140,7 +140,8 @@ START_TEST(what_did_not_run_is_not_counted)
 	launches__poll(launches);
 	ck_assert_uint_eq(of_stack(11)->count, sizeof(ran) / sizeof(ran[0]));
 	ck_assert_uint_eq(of_stack(11)->timed, 0);
-	ck_assert_uint_eq(of_stack(11)->untimed, 0);
+	/* Whether the others ran to their end isn't known. */
+	ck_assert_uint_eq(of_stack(11)->untimed, 5);
 	ck_assert_uint_eq(counters().by_cause[CAUSE_CAPTURED], 1);
 	ck_assert_uint_eq(counters().by_cause[CAUSE_LAUNCH_FAILED], 1);
 	ck_assert_uint_eq(counters().by_cause[CAUSE_PDL], 1);
