@@ -82,19 +82,43 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* As a traceback has it: function, file, line; whole, however long. */
+static void add_hash(struct text *t, const char *full)
+{
+	text__printf(t, "#%08" PRIx32, (uint32_t)hash__bytes(full, strlen(full), HASH_SEED));
+}
+
+/*
+ * Whole where somebody wrote it. A program can make names of hundreds of KiB, which a stack may have
+ * hundreds of times in each line: these are cut, and told apart by their hash.
+ */
+static bool add_python_text(struct text *t, const char *name)
+{
+	size_t len = strlen(name);
+
+	if (len <= NAMES_PYTHON_BYTES) {
+		text__add(t, name, len);
+		return false;
+	}
+	text__add(t, name, text__cut(name, len, NAMES_PYTHON_BYTES));
+	text__add_string(t, "\xe2\x80\xa6");
+	add_hash(t, name);
+	return true;
+}
+
+/* As a traceback has it: function, file, line. */
 static void add_python(struct text *t, const struct profile_frame *f)
 {
-	text__add_string(t, f->name ? f->name : "");
+	bool cut = add_python_text(t, f->name ? f->name : "");
+
 	lookalike__break_start(t, 0);
-	if (!f->file)
+	if (!f->file && !cut)
 		lookalike__break_end(t, 0);
 	if (!t->len)
 		text__add_string(t, "[no name]");
 	if (!f->file)
 		return;
 	text__add_string(t, " (");
-	text__add_string(t, f->file);
+	add_python_text(t, f->file);
 	if (f->line)
 		text__printf(t, ":%" PRIu32, f->line);
 	text__add_string(t, ")");
@@ -225,12 +249,8 @@ static char *make(const struct profile_frame *f, bool hash, bool annotate, bool 
 	struct text raw = { 0 }, t = { 0 };
 
 	*shortened = add_name(&raw, f);
-	if (hash) {
-		const char *full = f->raw ? f->raw : f->name ? f->name : "";
-
-		text__printf(&raw, "#%08" PRIx32,
-			     (uint32_t)hash__bytes(full, strlen(full), HASH_SEED));
-	}
+	if (hash)
+		add_hash(&raw, f->raw ? f->raw : f->name ? f->name : "");
 	if (!raw.failed)
 		names__add_frame(&t, raw.data, raw.len);
 	else

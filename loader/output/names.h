@@ -10,14 +10,15 @@
 #include "loader/profile/profile.h"
 
 #define NAMES_GPU_BYTES 200	/* a kernel's name longer than this is shown without templates */
-#define NAMES_BYTES 512		/* the same for all other names */
+#define NAMES_BYTES 512		/* the same for all other names but Python's */
+#define NAMES_PYTHON_BYTES 8192	/* a Python function's or file's: real ones are whole */
 
 struct names;
 
 /*
  * Texts of all frames that the profile has now. Two GPU frames of different kernels, and any two
  * frames whose names had to be shortened, never have the same text: where they would, "#" and a
- * hash of the full name are added. 0 or -ENOMEM.
+ * hash of the full name are added. Each text has a limit, whatever a target makes up. 0 or -ENOMEM.
  */
 int names__new(const struct profile *p, bool annotate, struct names **out);
 void names__free(struct names *n);	/* NULL is fine */

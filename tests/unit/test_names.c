@@ -230,6 +230,55 @@ START_TEST(long_functions_are_told_apart_only_where_cut)
 }
 END_TEST
 
+/* A text that would fill the disk, hundreds of times in a line; what somebody wrote is whole. */
+START_TEST(python_names_have_a_limit_and_stay_different)
+{
+	char *most = repeated("", "n", NAMES_PYTHON_BYTES, ""), *more = repeated("", "n", 65536, "");
+	char *other = repeated("", "n", 65535, "m"), *euros = repeated("x", "\xe2\x82\xac", 3000, "");
+	struct profile_frame f = { .kind = PROFILE_PYTHON, .name = most, .file = "f.py", .line = 3 };
+	struct profile *p = profile__new();
+	uint32_t whole, cut, different, no_file, in_long, in_other, wide;
+	struct names *n;
+	const char *text;
+
+	profile__frame(p, &f, &whole);
+	f.name = more;
+	profile__frame(p, &f, &cut);
+	f.name = other;
+	profile__frame(p, &f, &different);
+	f.file = NULL;
+	profile__frame(p, &f, &no_file);
+	f.name = "f";
+	f.file = more;
+	profile__frame(p, &f, &in_long);
+	f.file = other;
+	profile__frame(p, &f, &in_other);
+	f.file = euros;
+	profile__frame(p, &f, &wide);
+	ck_assert_int_eq(names__new(p, true, &n), 0);
+	text = names__of(n, whole);
+	ck_assert(!strncmp(text, most, NAMES_PYTHON_BYTES));
+	ck_assert_str_eq(text + NAMES_PYTHON_BYTES, " (f.py:3)");
+	text = names__of(n, cut);
+	ck_assert(!strncmp(text, most, NAMES_PYTHON_BYTES));
+	ck_assert(!strncmp(text + NAMES_PYTHON_BYTES, E "#", 4));
+	ck_assert_str_eq(text + NAMES_PYTHON_BYTES + 4 + 8, " (f.py:3)");
+	ck_assert_uint_eq(strlen(names__of(n, different)), strlen(text));
+	ck_assert_str_ne(names__of(n, different), text);
+	ck_assert(has_hash(names__of(n, no_file) + NAMES_PYTHON_BYTES, E));
+	ck_assert_uint_eq(strlen(names__of(n, in_long)), 3 + NAMES_PYTHON_BYTES + 4 + 8 + 3);
+	ck_assert_str_ne(names__of(n, in_long), names__of(n, in_other));
+	/* 1 + 2,730 times 3 is 8,191: the next one doesn't fit. */
+	ck_assert(!strncmp(names__of(n, wide) + 3 + 8191, E "#", 4));
+	names__free(n);
+	profile__free(p);
+	free(most);
+	free(more);
+	free(other);
+	free(euros);
+}
+END_TEST
+
 START_TEST(each_kind_has_its_form)
 {
 	static const struct {
@@ -440,6 +489,6 @@ END_TEST
 
 UNIT_MAIN("names", frames_are_made_safe, names_are_shortened_by_their_templates_first,
 	  kernels_that_look_alike_are_told_apart, long_functions_are_told_apart_only_where_cut,
-	  each_kind_has_its_form, names_are_not_taken_for_ours,
+	  python_names_have_a_limit_and_stay_different, each_kind_has_its_form, names_are_not_taken_for_ours,
 	  our_own_text_makes_no_other_of_a_name, suffixes_are_added_by_us_alone,
 	  documented_marks_are_ours_alone)
