@@ -33,7 +33,7 @@ static uint32_t bits_of(const struct profile_frame *f)
 
 static bool is_function(const struct profile_frame *f)
 {
-	return f->kind == PROFILE_NATIVE || f->kind == PROFILE_KERNEL;
+	return f->kind == PROFILE_NATIVE || f->kind == PROFILE_KERNEL || f->kind == PROFILE_PYTHON;
 }
 
 /* Counts are the target's, and so is the depth of its stacks. */

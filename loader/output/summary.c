@@ -112,6 +112,7 @@ struct layout {
 	const char *counted;	/* head of the count column; NULL: none */
 	const char *one;	/* the same of one */
 	const char *other, *others;	/* "… and 12 more kernels" */
+	const char *note;	/* below the table; NULL: none */
 	bool time;		/* values are ns */
 	bool mean;		/* with the mean of each count */
 };
@@ -166,6 +167,8 @@ static void add_table(struct text *out, const struct layout *l, const struct tab
 		text__add_count(out, t->nr - rows, l->other, l->others);
 		text__add_string(out, "\n");
 	}
+	if (l->note)
+		text__printf(out, "%s\n", l->note);
 	text__add_string(out, "\n");
 }
 
@@ -185,6 +188,7 @@ static int add_metric(struct text *out, const struct profile *p, const struct na
 static const struct layout gpu_layout = {
 	.title = "GPU time by kernel", .what = "kernel", .counted = "launches",
 	.one = "launch", .other = "more kernel", .others = "more kernels", .time = true, .mean = true,
+	.note = "Kernels that overlap each count in full: the sum may exceed wall time.",
 };
 
 static const struct layout launches_layout = {
@@ -199,7 +203,6 @@ static const struct layout cpu_layout = {
 
 int summary__write(const struct profile *p, const struct summary_options *o, FILE *f)
 {
-	uint32_t metrics = profile__run_const(p)->metrics;
 	struct names *names = NULL;
 	struct text out = { 0 };
 	int err;
@@ -213,9 +216,6 @@ int summary__write(const struct profile *p, const struct summary_options *o, FIL
 		err = add_metric(&out, p, names, PROFILE_CPU_NS, &cpu_layout, o);
 	if (!err && !out.len)
 		text__add_string(&out, "Nothing was captured.\n");
-	if (!err && (metrics & 1u << PROFILE_GPU_NS))
-		text__add_string(&out, "Kernels that overlap each count in full: the sum may "
-				       "exceed wall time.\n");
 	if (!err && o->again) {
 		text__add_string(&out, "All stacks: ");
 		text__add_clean(&out, o->again, strlen(o->again));

@@ -98,14 +98,35 @@ START_TEST(the_table_adds_up_by_what_ends_the_stack)
 		"    share       time     launches      mean  kernel\n"
 		"   75.0 %    75.0 ms          100    750 us  big\n"
 		"   25.0 %    25.0 ms        1,000   25.0 us  small\n"
+		"Kernels that overlap each count in full: the sum may exceed wall time.\n"
 		"\n"
 		"CPU time by function: 2.00 s in 40 samples\n"
 		"    share       time      samples  function\n"
 		"   75.0 %     1.50 s           30  spin\n"
 		"   25.0 %     500 ms           10  do_syscall_64\n"
 		"\n"
-		"Kernels that overlap each count in full: the sum may exceed wall time.\n"
 		"All stacks: gpucollect -p 42 | speedscope -\n");
+	free(s);
+	profile__free(p);
+}
+END_TEST
+
+/* GPU time was to be recorded, and there was none: what holds for kernels is no matter of functions. */
+START_TEST(what_kernels_do_is_said_of_kernels)
+{
+	struct profile *p = profile__new();
+	char *s;
+
+	SAMPLES(1, NATIVE("main"), NATIVE("spin"));
+	profile__run(p)->metrics = 1u << PROFILE_GPU_NS | 1u << PROFILE_LAUNCHES | 1u << PROFILE_CPU_NS;
+	s = summary(p, (struct summary_options){ 0 });
+	ck_assert_str_eq(s, "CPU time by function: 50.0 ms in 1 sample\n"
+			    "    share       time      samples  function\n"
+			    "  100.0 %    50.0 ms            1  spin\n\n");
+	free(s);
+	ADD(PROFILE_LAUNCHES, 0, 1, 1, NATIVE("main"), GPU("k"));
+	s = summary(p, (struct summary_options){ 0 });
+	lacks(s, "overlap");
 	free(s);
 	profile__free(p);
 }
@@ -375,6 +396,30 @@ START_TEST(a_nameless_root_is_no_alarm)
 }
 END_TEST
 
+/* Python's functions are part of the area: here all but a fifth of it, and of their names none is missing. */
+START_TEST(python_functions_have_names)
+{
+	struct profile *p = profile__new();
+	struct quality q;
+	char *s;
+
+	SAMPLES(10, UNNAMED("libc.so.6+1", "/lib/libc.so.6", PROFILE_NO_SYMBOL),
+		{ .kind = PROFILE_PYTHON, .name = "<module>", .file = "x.py", .line = 1 },
+		{ .kind = PROFILE_PYTHON, .name = "f", .file = "x.py", .line = 2 },
+		{ .kind = PROFILE_PYTHON, .name = "g", .file = "x.py", .line = 3 }, NATIVE("memcpy"));
+	profile__run(p)->metrics = 1u << PROFILE_CPU_NS;
+	ck_assert_int_eq(quality__new(p, false, &q), 0);
+	ck_assert_uint_eq(q.frames, 50);
+	ck_assert_uint_eq(q.unresolved[PROFILE_RESOLVED], 40);
+	quality__free(&q);
+	s = closing(p, (struct closing_options){ .metric = PROFILE_CPU_NS });
+	has(s, "frames of CPU samples with a name: 80.0 %; others: no symbol covers the address 20.0 %\n");
+	has(s, "libc.so.6: no symbols for 20.0 % of the frames of CPU samples\n");
+	free(s);
+	profile__free(p);
+}
+END_TEST
+
 /* The same numbers as in the golden file. */
 START_TEST(scripts_get_the_same_unrounded)
 {
@@ -480,9 +525,11 @@ START_TEST(errors_come_back)
 }
 END_TEST
 
-UNIT_MAIN("summary", the_table_adds_up_by_what_ends_the_stack, without_times_launches_are_shown,
+UNIT_MAIN("summary", the_table_adds_up_by_what_ends_the_stack, what_kernels_do_is_said_of_kernels,
+	  without_times_launches_are_shown,
 	  rows_and_columns_have_limits, names_do_not_steer_the_terminal,
 	  quality_is_counted_by_event,
 	  the_end_says_what_is_missing_and_why, one_is_not_several, a_nameless_root_is_no_alarm,
+	  python_functions_have_names,
 	  scripts_get_the_same_unrounded, gpu_time_is_labelled,
 	  many_bad_files_are_not_all_listed, errors_come_back)
