@@ -15,8 +15,11 @@
 	X(EXIT_NOT_FOUND, 127, "with a command: it was not found") \
 	X(EXIT_ABORTED, 130, "aborted by a second signal")
 
-/* With a command that ran: its own status, or EXIT_SIGNAL + the number of the signal. */
 #define EXIT_SIGNAL 128
+/* The codes above that say what gpucollect could not do, 64 and more, hold with a command, too. */
+#define EXIT_OF_COMMAND \
+	"With a command that ran: its own status, or 128 + the number of the signal that ended it. " \
+	"Where that is 0 and nothing was captured it is 2; a partial result does not change it."
 
 enum exit_code {
 #define X(name, code, meaning) name = code,

@@ -9,9 +9,6 @@
 #include "loader/kept_out.h"
 #include "loader/options.h"
 
-#define STRING_(x) #x
-#define STRING(x) STRING_(x)
-
 const struct argp_option options__table[] = {
 	{ .doc = "What to watch:" },
 	{ "pid", 'p', "PID[,PID...]", 0, "processes that run already, with their children; may be "
@@ -76,8 +73,7 @@ static const char doc[] =
 #define X(name, code, meaning) "  " #code "\t" meaning "\n"
 	EXIT_CODES(X)
 #undef X
-	"With a command: its own status, or " STRING(EXIT_SIGNAL) " + the number of the signal "
-	"that ended it.";
+	EXIT_OF_COMMAND;
 
 static const struct argp argp = { .options = options__table, .args_doc = usage, .doc = doc };
 

@@ -372,6 +372,25 @@ START_TEST(help_names_every_code_and_option)
 }
 END_TEST
 
+/* Lines are wrapped as it suits. */
+static char *on_one_line(char *text)
+{
+	for (char *s = text; (s = strchr(s, '\n')); )
+		*s = ' ';
+	return text;
+}
+
+START_TEST(it_is_said_what_a_command_changes)
+{
+	char *doc = on_one_line(read_document("docs/output.md"));
+
+	ck_assert(strstr(EXIT_OF_COMMAND, "128 + ") && EXIT_SIGNAL == 128 && EXIT_EMPTY == 2);
+	ck_assert(strstr(on_one_line(printed(options__print_help)), EXIT_OF_COMMAND));
+	ck_assert(strstr(doc, EXIT_OF_COMMAND));
+	free(doc);
+}
+END_TEST
+
 START_TEST(codes_are_documented)
 {
 	char *doc = read_document("docs/output.md"), row[256];
@@ -423,4 +442,5 @@ END_TEST
 UNIT_MAIN("options", what_is_wrong_is_said, what_is_right_is_taken, values_arrive,
 	  the_command_is_not_read, help_and_version_come_first, combinations_are_judged_one_by_one,
 	  help_names_every_code_and_option, codes_are_documented,
+	  it_is_said_what_a_command_changes,
 	  help_to_nowhere_is_an_error, no_memory_is_an_error)
