@@ -61,6 +61,8 @@ void session__on_signal(struct session *s)
 		command__signal(s->command, SIGHUP);
 	if (is_commands(s, info.ssi_signo))
 		return;
+	if (info.ssi_signo == SIGINT && info.ssi_code == SI_KERNEL)
+		log__key_shown();
 	if (s->stop)
 		s->aborted = true;
 	s->stop = true;

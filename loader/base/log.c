@@ -21,6 +21,7 @@
 static enum log_level max_level = LOG_INFO;
 static bool json;
 static bool progress_shown;
+static bool key_shown;
 static uint64_t progress_last;
 
 void log__set_level(enum log_level level)
@@ -49,6 +50,15 @@ static void emit(const char *data, size_t len)
 		data += n;
 		len -= (size_t)n;
 	}
+}
+
+/* What brings the cursor to the start of a line that is free. */
+static const char *fresh_line(void)
+{
+	const char *how = progress_shown ? "\r\033[K" : key_shown && isatty(STDERR_FILENO) ? "\n" : "";
+
+	progress_shown = key_shown = false;
+	return how;
 }
 
 /* Formats into buf (of LINE_MAX_BYTES); returns the length, which is cut to what there is room for. */
@@ -109,9 +119,7 @@ void log__print(enum log_level level, const char *fmt, ...)
 	if (level > max_level)
 		return;
 	if (!json)
-		head = (size_t)snprintf(line, 64, "%sgpucollect: %s",
-					progress_shown ? "\r\033[K" : "", prefix[level]);
-	progress_shown = false;
+		head = (size_t)snprintf(line, 64, "%sgpucollect: %s", fresh_line(), prefix[level]);
 	va_start(ap, fmt);
 	len = format(line + head, fmt, ap);
 	va_end(ap);
@@ -186,16 +194,21 @@ void log__progress(const char *fmt, ...)
 	va_end(ap);
 	emit(line, fit(line, len));
 	progress_shown = true;
+	key_shown = false;
 out:
 	errno = saved;
+}
+
+void log__key_shown(void)
+{
+	key_shown = true;
 }
 
 void log__progress_end(void)
 {
 	int saved = errno;
+	const char *how = fresh_line();
 
-	if (progress_shown)
-		emit("\r\033[K", 4);
-	progress_shown = false;
+	emit(how, strlen(how));
 	errno = saved;
 }

@@ -28,8 +28,10 @@ void log__print(enum log_level level, const char *fmt, ...) __attribute__((forma
  * above, and at most twice a second: calling it often costs a clock reading.
  */
 void log__progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Erases the progress line, before something else writes to the terminal. */
+/* Erases the progress line, before something else writes to the terminal; see also log__key_shown. */
 void log__progress_end(void);
+/* The terminal has shown a key, "^C": if stderr is one, what comes next begins a line of its own. */
+void log__key_shown(void);
 
 /*
  * For what every process or file may cause again: true for the first LOG_SOME times, then says once that

@@ -103,6 +103,12 @@ def interrupt():
     target = L.Launching(check)
     t = run("-p", target.pid, "--metric", "launches", keys="\x03", after=" s: ")
     check(t.status == 0 and " by kernel: " in t.text, f"-p: {t.status} {t.text!r}")
+    # Without a line of progress, whose place is taken, "^C" keeps its line.
+    t = Terminal([L.GPUCOLLECT, "-p", target.pid, "--metric", "launches", "-q"], L.environment(**HOW))
+    t.read(3)		# for some launches; until then it prints nothing
+    t.type("\x03")
+    t.wait()
+    check(t.status == 0 and t.text.startswith("^C\r\nGPU time by kernel: "), f"-q: {t.status} {t.text!r}")
     # In a pipe it ends the reader, too: nothing is lost.
     folder = os.path.join(L.TMP, "pipe")
     os.mkdir(folder)

@@ -256,8 +256,44 @@ START_TEST(a_message_takes_the_place_of_progress)
 }
 END_TEST
 
+/* "^C" stands where the next line would begin; where there is progress that is erased, and this with it. */
+START_TEST(a_key_that_is_shown_gets_a_line)
+{
+	static const char want[] = "\r\ngpucollect: one\r\ngpucollect: two\r\n"
+				   "\r\n"	/* and a table on stdout */
+				   "\r\033[Kgpucollect: 1 of 2\r\033[K"
+				   "\r\033[Kgpucollect: 2 of 2\r\033[K";
+	int master, slave;
+
+	open_terminal(&master, &slave);
+	dup2(slave, STDERR_FILENO);
+	log__key_shown();
+	log_info("one");
+	log_info("two");
+	log__set_level(LOG_ERROR);
+	log__key_shown();
+	log__progress_end();
+	log__progress_end();
+	log__set_level(LOG_INFO);
+	log__progress("1 of 2");
+	log__key_shown();
+	log__progress_end();
+	usleep(600000);
+	log__key_shown();
+	log__progress("2 of 2");
+	log__progress_end();
+	ck_assert_str_eq(caught_on_terminal(sizeof(want) - 1), want);
+	catch_stderr();
+	log__key_shown();
+	log_info("no terminal");
+	log__progress_end();
+	ck_assert_str_eq(caught(), "gpucollect: no terminal\n");
+}
+END_TEST
+
 UNIT_MAIN("log", levels_have_prefixes_and_limits, scripts_get_objects, errno_survives,
 	  hostile_names_do_not_reach_the_terminal,
 	  what_may_come_a_million_times_is_told_ten_times, long_messages_are_cut_with_a_mark,
 	  progress_is_for_terminals_only, progress_fits_the_terminal,
-	  progress_is_for_the_foreground, a_message_takes_the_place_of_progress)
+	  progress_is_for_the_foreground, a_message_takes_the_place_of_progress,
+	  a_key_that_is_shown_gets_a_line)
