@@ -23,7 +23,7 @@ struct mean {
 #define PULSE_WORDS 256
 #define MOST_NS 9007199254740992.0	/* 2^53: 104 days */
 #define MISSING_SHOWN 5
-#define OWN_MEAN 10		/* timed launches that make a path's own mean good enough */
+#define OWN_MEAN 3		/* timed launches that make a path's own mean better than the kernel's */
 
 struct report {
 	const struct report_input *in;

@@ -7,10 +7,11 @@
 #define KEY_LEGACY 1ull
 #define KEY_PER_THREAD 2ull
 
-#define SHIFTS 10		/* the smallest chance is 1 in 512 */
-/* From how many brackets without an end on one is looked for; where to ask costs more. */
-#define ENDS_FROM 3
-#define DEAR_ENDS_FROM 8
+#define SHIFTS 10		/* the smallest chance is 1 in 1024 */
+/* Of the brackets up to the limit so many are taken without any being left out. */
+#define ALL_HELD 4
+#define ALL_STANDING 60
+#define ENDS_FROM 32	/* brackets without an end from which on one is looked for, where that is cheap */
 
 static struct stream_table *table(void)
 {
@@ -117,15 +118,28 @@ struct context *stream__context(const struct stream *s)
 	return load_relaxed(&c->serial) == load_relaxed(&s->serial) ? c : NULL;
 }
 
-static uint32_t limit(const struct stream *s)
+/*
+ * Each launch of a burst must have a chance, for the time of one that is timed stands for those that are
+ * left out, by the inverse of its chance: this is 1, then it halves in equal steps up to the limit, so that
+ * it lasts for more launches than a stream has room for. A shift of SHIFTS + 1: none.
+ */
+static uint32_t shift_of(const struct stream *s, uint32_t since)
 {
-	return load_acquire(&s->held) ? CHANNEL_MAX_HELD : CHANNEL_MAX_STANDING;
+	bool held = load_acquire(&s->held);
+	uint32_t max = held ? CHANNEL_MAX_HELD : CHANNEL_MAX_STANDING;
+	uint32_t all = held ? ALL_HELD : ALL_STANDING;
+
+	if (since < all)
+		return 0;
+	return since < max ? 1 + (since - all) * SHIFTS / (max - all) : SHIFTS + 1;
 }
 
 bool stream__wants_ends(const struct stream *s)
 {
-	uint32_t from = lib.driver.cheap_elapsed ? ENDS_FROM : DEAR_ENDS_FROM;
+	uint32_t from = lib.driver.cheap_elapsed ? ENDS_FROM : ALL_STANDING;
 
+	if (load_relaxed(&s->held))
+		from = ALL_HELD;
 	return load_relaxed(&s->since) >= from || load_relaxed(&s->outstanding) >= STREAM_ENDS_AT_ONCE;
 }
 
@@ -147,22 +161,17 @@ void stream__let_go(struct stream *s, uint32_t hold)
 	__atomic_compare_exchange_n(&s->held, &hold, 0u, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-/*
- * Each launch of a burst must have a chance, for the time of one that is timed stands for those that are
- * left out, by the inverse of its chance. The chance halves in equal steps up to the limit, so that
- * it lasts for more launches than a stream has room for.
- */
 bool stream__admit(struct stream *s, struct thread *t, uint32_t *weight)
 {
 	uint32_t outstanding = load_relaxed(&s->outstanding), since = load_relaxed(&s->since);
-	uint32_t max = limit(s), shift;
+	uint32_t shift;
 
 	if (since > outstanding) {	/* others have seen their ends */
 		since = outstanding;
 		store_relaxed(&s->since, since);
 	}
-	shift = since * SHIFTS / max;
-	if (since >= max || (shift && thread__random(t) >> (64 - shift)))
+	shift = shift_of(s, since);
+	if (shift > SHIFTS || (shift && thread__random(t) >> (64 - shift)))
 		return false;
 	if (__atomic_add_fetch(&s->outstanding, 1, __ATOMIC_RELAXED) > CHANNEL_MAX_OUTSTANDING) {
 		__atomic_sub_fetch(&s->outstanding, 1, __ATOMIC_RELAXED);

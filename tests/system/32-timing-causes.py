@@ -83,7 +83,7 @@ def limits():
     causes = run.channel.by_cause()
     checks.equal(causes[NONE] + causes[OUTSTANDING], 969 * rounds, "hold")
     checks(12 * rounds <= causes[NONE] <= 24 * rounds, "hold: timed", causes[NONE])
-    checks(all(r.weight in [1 << i for i in range(10)] for r in run.channel.results), "hold: weights")
+    checks(all(r.weight in [1 << i for i in range(11)] for r in run.channel.results), "hold: weights")
     checks(all(r.weight == 1 for r in run.channel.results if r.cause), "hold: untimed weigh 1")
     # A weight is the inverse of a chance: together they stand for all launches. One round's sum has a standard
     # deviation of 45 %, by simulation, and the chance ends before the round in one of a hundred.
