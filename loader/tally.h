@@ -39,7 +39,7 @@ struct tally_value {
 	uint64_t count;		/* samples or launches */
 	uint64_t timed;		/* launches that have a time */
 	uint64_t ns;		/* their device time */
-	uint64_t untimed;	/* launches that ran and have no time: those of their kernel may stand for it */
+	uint64_t untimed;	/* that ran without a time: their kernel's mean may stand for it */
 	/* For their mean: launches that those timed by chance stand for besides themselves. */
 	uint64_t others;
 	uint64_t others_ns;

@@ -50,7 +50,9 @@ size_t python_merge__chain(const __u64 *words, size_t nr)
 static void add_run(struct merge *m, size_t first, size_t end, uint32_t place)
 {
 	if (m->nr_runs < MAX_RUNS)
-		m->run[m->nr_runs++] = (struct run){ .first = (uint32_t)first, .end = (uint32_t)end, .place = place };
+		m->run[m->nr_runs++] = (struct run){
+			.first = (uint32_t)first, .end = (uint32_t)end, .place = place,
+		};
 }
 
 static uint32_t place_of(__u64 word)
@@ -73,7 +75,7 @@ static bool is_taken(const struct merge *m, size_t native)
 	return false;
 }
 
-/* Nothing was known of a run's place when it was recorded: it is of the next call outside of the run before. */
+/* Of a run whose place was not known when it was recorded: the next call outside of the run before. */
 static void find_place(struct merge *m, size_t run)
 {
 	size_t i = run ? m->run[run - 1].place + 1ull : 0;
@@ -144,8 +146,8 @@ static void shift(struct merge *m)
 }
 
 /*
- * Each frame is a run; frames and calls go together one by one, counted from the outermost. The innermost call
- * may not have its frame in the list yet.
+ * Each frame is a run; frames and calls go together one by one, counted from the outermost. The innermost
+ * call may not have its frame in the list yet.
  */
 static void find_calls(struct merge *m)
 {

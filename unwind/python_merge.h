@@ -21,8 +21,8 @@ size_t python_merge__chain(const __u64 *words, size_t nr);
  * each; `out` has room for python_merge__room(nr) words and is not `words`. Returns how many there are.
  * What can't be placed keeps its order among the Python frames and has a FRAME_RUN_AT word behind it
  * (towards the root), the last frame of a list that was cut a FRAME_RUN_CUT word. `is_call` tells the words
- * of the interpreter's evaluation function; it is asked only where there is nothing else to go by (3.8, 3.9; a
- * list that was cut in a run of which nothing is known), and may be NULL: then no word is one.
+ * of the interpreter's evaluation function; it is asked only where there is nothing else to go by (3.8,
+ * 3.9; a list that was cut in a run of which nothing is known), and may be NULL: then no word is one.
  */
 size_t python_merge(const __u64 *words, size_t nr, bool (*is_call)(void *ctx, __u64 word), void *ctx,
 		    __u64 *out);
