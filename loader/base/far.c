@@ -23,9 +23,10 @@
 #include "loader/base/array.h"
 #include "loader/base/clock.h"
 
-#define MAX_READERS 16		/* file systems, users; the files and memory of further ones can't be read */
+#define MAX_READERS 16		/* file systems; the files of further ones can't be read */
+#define MAX_MEMORY_READERS 16	/* the same of users and their memory */
 #define MEMORY_OF 0xffffffff00000000ull	/* and a user's number, in the place of a device: of no file system */
-#define MAX_STUCK 4		/* readers of one user's memory, each but the last waiting for a process */
+#define MAX_STUCK 4		/* readers of one user's memory: so many processes of his may not answer */
 #define MAX_FILES 4096		/* of one reader: its descriptors */
 #define PIECE 65536		/* bytes of one answer */
 /* Who always answers at the last moment may take this much of our time in all, and this part of it. */
@@ -53,8 +54,10 @@ struct reader {
 	uint64_t asked;
 	uint64_t born, waited;	/* ns */
 	uint32_t nr_files;
+	pthread_mutex_t lock;	/* of all that it is asked: who waits for it keeps nobody else */
 	pid_t about;		/* whose memory was asked for last */
 	bool silent;		/* owes an answer */
+	bool dead;
 };
 
 struct far_file {
@@ -64,8 +67,8 @@ struct far_file {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct reader readers[MAX_READERS];
-static uint32_t nr_readers;
+static struct reader readers[MAX_READERS + MAX_MEMORY_READERS];
+static uint32_t nr_readers, nr_memory;	/* of both kinds together; of the second */
 static struct far_file *far_files;
 static size_t nr_far, far_size;
 
@@ -165,21 +168,27 @@ static _Noreturn void serve(int socket, bool memory)
 
 /* --- asking it -------------------------------------------------------------------------------- */
 
+/* Its lock and its files stay as they are: others may hold it. 0 or negative errno. */
 static int reader__start(struct reader *r, uint64_t device)
 {
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	*r = (struct reader){ .device = device, .socket = pair[0], .born = clock__now_ns() };
 	r->pid = fork();
 	if (!r->pid)
 		serve(pair[1], device >= MEMORY_OF);
 	close(pair[1]);
-	if (r->pid > 0)
-		return 0;
-	close(pair[0]);
-	return -EAGAIN;
+	if (r->pid < 0) {
+		close(pair[0]);
+		return -EAGAIN;
+	}
+	r->device = device;
+	r->socket = pair[0];
+	r->born = clock__now_ns();
+	r->waited = 0;
+	r->silent = r->dead = false;
+	return 0;
 }
 
 static void send_question(struct reader *r, struct question *q, int handle)
@@ -220,8 +229,10 @@ static int64_t await(struct reader *r, void *buf, size_t len, int ms)
 			return -ETIMEDOUT;
 		}
 		n = recvmsg(r->socket, &message, MSG_DONTWAIT);
-		if (n < (ssize_t)sizeof(a))
+		if (n < (ssize_t)sizeof(a)) {
+			r->dead = true;
 			return -EPIPE;
+		}
 	} while (a.nr != r->asked);
 	r->waited += clock__now_ns() - start;
 	r->silent = false;
@@ -235,18 +246,18 @@ static bool is_patient(const struct reader *r)
 	return r->waited < PATIENCE_NS + (clock__now_ns() - r->born) / PATIENCE_PART;
 }
 
+/* What comes late is for nobody. */
 static bool is_stuck(struct reader *r)
 {
-	static char nothing[PIECE];
+	char nothing;
 
-	return r->silent && await(r, nothing, sizeof(nothing), 0) == -ETIMEDOUT;
+	return r->silent && await(r, &nothing, sizeof(nothing), 0) == -ETIMEDOUT;
 }
 
+/* The caller holds its lock. */
 static int64_t ask(struct reader *r, struct question *q, int handle, void *buf, size_t len)
 {
-	if (is_stuck(r))
-		return -ETIMEDOUT;
-	if (!is_patient(r))
+	if (is_stuck(r) || !is_patient(r))
 		return -ETIMEDOUT;
 	send_question(r, q, handle);
 	return await(r, buf, len, FAR_WAIT_MS);
@@ -254,9 +265,17 @@ static int64_t ask(struct reader *r, struct question *q, int handle, void *buf, 
 
 static struct reader *start_reader(uint64_t device)
 {
-	if (nr_readers == MAX_READERS || reader__start(&readers[nr_readers], device))
+	bool memory = device >= MEMORY_OF;
+	struct reader *r = &readers[nr_readers];
+
+	if (memory ? nr_memory == MAX_MEMORY_READERS : nr_readers - nr_memory == MAX_READERS)
 		return NULL;
-	return &readers[nr_readers++];
+	pthread_mutex_init(&r->lock, NULL);
+	if (reader__start(r, device))
+		return NULL;
+	nr_readers++;
+	nr_memory += memory;
+	return r;
 }
 
 static struct reader *reader_of(uint64_t device)
@@ -269,29 +288,47 @@ static struct reader *reader_of(uint64_t device)
 	return start_reader(device);
 }
 
-/*
- * One process of a user's whose memory doesn't answer must not hide the others. A reader ends with the
- * thread that started it, so only the first one does.
- */
-static struct reader *memory_reader_of(uint64_t device, pid_t pid)
+/* One that can be asked about this process, of those of its user's memory; *nr: how many there are. */
+static struct reader *choose(uint64_t device, pid_t pid, struct reader **dead, uint32_t *nr)
 {
-	struct reader *r, *ready = NULL, *stuck = NULL;
-	uint32_t nr = 0;
+	struct reader *r, *ready = NULL, *busy = NULL, *same = NULL;
 
 	for (r = readers; r < readers + nr_readers; r++) {
 		if (r->device != device)
 			continue;
-		nr++;
-		if (!is_stuck(r))
+		++*nr;
+		if (pthread_mutex_trylock(&r->lock)) {
+			busy = r;
+			continue;
+		}
+		if (r->dead)
+			*dead = r;
+		else if (!is_stuck(r) && is_patient(r))
 			ready = r;
 		else if (r->about == pid)
-			return r;
-		else
-			stuck = r;
+			same = r;
+		pthread_mutex_unlock(&r->lock);
 	}
-	if (ready)
-		return ready;
-	return nr == MAX_STUCK || (stuck && gettid() != getpid()) ? stuck : start_reader(device);
+	return same ? same : ready ? ready : busy;
+}
+
+/*
+ * One process of a user's whose memory doesn't answer must not hide the others. A reader ends with the
+ * thread that started it, so only the first one does. NULL: there is none.
+ */
+static struct reader *memory_reader_of(uint64_t device, pid_t pid)
+{
+	struct reader *dead = NULL, *r;
+	uint32_t nr = 0;
+
+	r = choose(device, pid, &dead, &nr);
+	if (r || gettid() != getpid())
+		return r;
+	if (!dead)
+		return nr == MAX_STUCK ? NULL : start_reader(device);
+	close(dead->socket);
+	waitpid(dead->pid, NULL, WNOHANG);
+	return reader__start(dead, device) ? NULL : dead;
 }
 
 static const struct far_file *find(int fd)
@@ -306,40 +343,57 @@ static const struct far_file *find(int fd)
 
 /* --- files -------------------------------------------------------------------------------------- */
 
-static int open_locked(int handle, uint64_t device, uint64_t size)
+/* Gives it to a reader: its number there, or negative errno. */
+static int give(struct reader *r, int handle)
 {
-	struct reader *r = reader_of(device);
-	struct question q = {};
-	uint64_t asked;
+	struct question q = { .file = r->nr_files };
+	uint64_t asked = r->asked;
 	int64_t err;
-	int fd;
 
-	if (!r || r->nr_files == MAX_FILES)
+	if (r->nr_files == MAX_FILES)
 		return -EMFILE;
-	if (array__reserve((void **)&far_files, &far_size, nr_far, sizeof(*far_files)))
-		return -ENOMEM;
-	q.file = r->nr_files;
-	asked = r->asked;
 	err = ask(r, &q, handle, NULL, 0);
 	if (err && (err != -ETIMEDOUT || r->asked == asked))
 		return (int)err;
-	fd = memfd_create("far", MFD_CLOEXEC);
-	if (fd < 0)
+	return (int)r->nr_files++;
+}
+
+static int keep(struct far_file f)
+{
+	int err = 0;
+
+	f.fd = memfd_create("far", MFD_CLOEXEC);
+	if (f.fd < 0)
 		return -errno;
-	far_files[nr_far] = (struct far_file){ fd, (uint32_t)(r - readers), q.file, size };
-	__atomic_store_n(&nr_far, nr_far + 1, __ATOMIC_RELEASE);
-	r->nr_files++;
-	return fd;
+	pthread_mutex_lock(&lock);
+	if (array__reserve((void **)&far_files, &far_size, nr_far, sizeof(*far_files))) {
+		err = -ENOMEM;
+	} else {
+		far_files[nr_far] = f;
+		__atomic_store_n(&nr_far, nr_far + 1, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&lock);
+	if (err)
+		close(f.fd);
+	return err ? err : f.fd;
 }
 
 int far__open(int handle, uint64_t device, uint64_t size)
 {
-	int fd;
+	struct reader *r;
+	int file;
 
 	pthread_mutex_lock(&lock);
-	fd = open_locked(handle, device, size);
+	r = reader_of(device);
 	pthread_mutex_unlock(&lock);
-	return fd;
+	if (!r)
+		return -EMFILE;
+	pthread_mutex_lock(&r->lock);
+	file = give(r, handle);
+	pthread_mutex_unlock(&r->lock);
+	if (file < 0)
+		return file;
+	return keep((struct far_file){ -1, (uint32_t)(r - readers), (uint32_t)file, size });
 }
 
 void far__close(int fd)
@@ -356,7 +410,19 @@ void far__close(int fd)
 	pthread_mutex_unlock(&lock);
 }
 
-static int64_t read_locked(const struct far_file *f, void *buf, size_t len, uint64_t offset)
+static int64_t ask_alone(struct reader *r, struct question *q, void *buf)
+{
+	int64_t n;
+
+	pthread_mutex_lock(&r->lock);
+	if (q->pid && !r->silent)
+		r->about = q->pid;
+	n = ask(r, q, -1, buf, q->len);
+	pthread_mutex_unlock(&r->lock);
+	return n;
+}
+
+static int64_t read_file(const struct far_file *f, void *buf, size_t len, uint64_t offset)
 {
 	struct question q = { .file = f->file, .offset = offset };
 
@@ -365,23 +431,25 @@ static int64_t read_locked(const struct far_file *f, void *buf, size_t len, uint
 	if (len > f->size - offset)
 		len = (size_t)(f->size - offset);
 	q.len = len < PIECE ? (uint32_t)len : PIECE;
-	return q.len ? ask(&readers[f->reader], &q, -1, buf, q.len) : 0;
+	return q.len ? ask_alone(&readers[f->reader], &q, buf) : 0;
 }
 
 ssize_t far__read(int fd, void *buf, size_t len, uint64_t offset)
 {
-	const struct far_file *f;
-	int64_t n = 0;
+	const struct far_file *found;
+	struct far_file f;
+	int64_t n;
 
 	if (!__atomic_load_n(&nr_far, __ATOMIC_ACQUIRE))
 		return pread(fd, buf, len, (off_t)offset);
 	pthread_mutex_lock(&lock);
-	f = find(fd);
-	if (f)
-		n = read_locked(f, buf, len, offset);
+	found = find(fd);
+	if (found)
+		f = *found;
 	pthread_mutex_unlock(&lock);
-	if (!f)
+	if (!found)
 		return pread(fd, buf, len, (off_t)offset);
+	n = read_file(&f, buf, len, offset);
 	if (n >= 0)
 		return n;
 	errno = (int)-n;
@@ -397,53 +465,39 @@ static int memory_reader(pid_t pid, struct reader **r)
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	if (stat(path, &st))
 		return -ESRCH;
+	pthread_mutex_lock(&lock);
 	*r = memory_reader_of(MEMORY_OF | st.st_uid, pid);
-	if (!*r)
-		return -EMFILE;
-	return 0;
+	pthread_mutex_unlock(&lock);
+	return *r ? 0 : -ETIMEDOUT;
 }
 
 int far__expect_memory(pid_t pid)
 {
 	struct reader *r;
-	int err;
 
-	pthread_mutex_lock(&lock);
-	err = memory_reader(pid, &r);
-	pthread_mutex_unlock(&lock);
-	return err;
-}
-
-static int64_t read_memory_locked(pid_t pid, uint64_t addr, void *buf, size_t len)
-{
-	struct question q = { .pid = pid, .offset = addr, .len = (uint32_t)len };
-	struct reader *r;
-	int err = memory_reader(pid, &r);
-
-	if (err)
-		return err;
-	if (!r->silent)
-		r->about = pid;
-	return ask(r, &q, -1, buf, len);
+	return memory_reader(pid, &r);
 }
 
 ssize_t far__read_memory(pid_t pid, uint64_t addr, void *buf, size_t len)
 {
+	struct question q = { .pid = pid };
+	struct reader *r;
 	size_t done = 0;
-	int64_t n;
+	int64_t n = memory_reader(pid, &r);
 
-	while (done < len) {
-		pthread_mutex_lock(&lock);
-		n = read_memory_locked(pid, addr + done, (char *)buf + done,
-				       len - done < PIECE ? len - done : PIECE);
-		pthread_mutex_unlock(&lock);
-		if (n < 0)
-			errno = (int)-n;
+	while (!n && done < len) {
+		q.offset = addr + done;
+		q.len = len - done < PIECE ? (uint32_t)(len - done) : PIECE;
+		n = ask_alone(r, &q, (char *)buf + done);
 		if (n <= 0)
-			return n < 0 && !done ? -1 : (ssize_t)done;
+			break;
 		done += (size_t)n;
+		n = 0;
 	}
-	return (ssize_t)done;
+	if (done || n >= 0)
+		return (ssize_t)done;
+	errno = (int)-n;
+	return -1;
 }
 
 int64_t far__size(int fd)

@@ -32,8 +32,9 @@ ssize_t far__read(int fd, void *buf, size_t len, uint64_t offset);
 
 /*
  * process_vm_readv(2) of one range. A process may have memory that is only there when somebody answers, too
- * (userfaultfd, mapped files of FUSE): a process of its own reads, one for each user, and is not waited for.
- * Bytes read, which may be fewer; -1 with errno, ETIMEDOUT where that user's memory doesn't answer.
+ * (userfaultfd, mapped files of FUSE): a process of its own reads, one for each user and up to four where
+ * some of that user's don't answer, and is not waited for. Bytes read, which may be fewer; -1 with errno,
+ * ETIMEDOUT where there is no answer.
  * A thread that ends before the program may only ask once far__expect_memory was called for that process.
  */
 ssize_t far__read_memory(pid_t pid, uint64_t addr, void *buf, size_t len);
