@@ -172,6 +172,8 @@ enum channel_slot {
 	SLOT_BATCH_MEM_OP_V2_PTSZ,
 	SLOT_HOST_FUNC,
 	SLOT_HOST_FUNC_PTSZ,
+	SLOT_HOST_FUNC_V2,	/* CUDA 13.2 */
+	SLOT_HOST_FUNC_V2_PTSZ,
 	SLOT_CALLBACK,
 	SLOT_CALLBACK_PTSZ,
 	SLOT_WAIT_EXTERNAL,
@@ -257,6 +259,8 @@ enum launch_cause {
 	X(SLOT_BATCH_MEM_OP_V2_PTSZ, "cuStreamBatchMemOp_v2_ptsz")	\
 	X(SLOT_HOST_FUNC, "cuLaunchHostFunc")				\
 	X(SLOT_HOST_FUNC_PTSZ, "cuLaunchHostFunc_ptsz")			\
+	X(SLOT_HOST_FUNC_V2, "cuLaunchHostFunc_v2")			\
+	X(SLOT_HOST_FUNC_V2_PTSZ, "cuLaunchHostFunc_v2_ptsz")		\
 	X(SLOT_CALLBACK, "cuStreamAddCallback")				\
 	X(SLOT_CALLBACK_PTSZ, "cuStreamAddCallback_ptsz")		\
 	X(SLOT_WAIT_EXTERNAL, "cuWaitExternalSemaphoresAsync")		\

@@ -37,7 +37,7 @@ struct bracket {
 	uint16_t entry;
 	uint16_t flags;
 	uint16_t load;
-	uint16_t reserved;
+	uint16_t cause;		/* enum launch_cause: known already, though its events are queued */
 	int32_t device;
 	uint32_t gap;
 	uint32_t hold;		/* `held` of its stream when it was taken */

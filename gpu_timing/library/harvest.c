@@ -96,8 +96,7 @@ static bool take_oldest(struct stream *s, bool suspended)
 		r = lib.driver.elapsed(&ms, b->begin, b->end);
 		if (r == CUDA_ERROR_NOT_READY)
 			return false;
-		if (r)
-			cause = harvest__meaning(b, r, &forget);
+		cause = r ? harvest__meaning(b, r, &forget) : (enum launch_cause)b->cause;
 	}
 	report(b, cause, r, ms);
 	if (b->hold)

@@ -11,22 +11,38 @@
 
 static void note(CUstream handle, bool per_thread)
 {
+	const struct thread *t = thread__self();
 	struct context *current = NULL;
 	int saved = errno;
 	struct stream *s;
 	CUcontext ctx;
 
-	if (!library__is_active())
+	if (!library__is_active() || !t)
 		return;
 	if (!handle && per_thread)
 		handle = CU_STREAM_PER_THREAD;
 	if (!lib.driver.ctx_get_current(&ctx) && ctx)
 		current = context__get(ctx);
-	s = stream__get(handle, current, thread__self());
+	s = stream__get(handle, current, t);
 	if (s)
 		stream__hold(s);
 	errno = saved;
 }
+
+/*
+ * Before the call, for another thread may launch behind the wait at once; and after it, for a bracket taken
+ * between the two may be before the wait: only the end of one taken later shows that the wait is over.
+ */
+#define HOLDING(stream, per_thread, call)							\
+	do {											\
+		CUresult r_;									\
+												\
+		note(stream, per_thread);							\
+		r_ = call;									\
+		if (!r_)									\
+			note(stream, per_thread);						\
+		return r_;									\
+	} while (0)
 
 #define WAIT_VALUE(name, slot, type, per_thread)						\
 	static CUresult name(CUstream stream, CUdeviceptr at, type value, unsigned int flags)	\
@@ -34,8 +50,7 @@ static void note(CUstream handle, bool per_thread)
 		CUresult (*original)(CUstream, CUdeviceptr, type, unsigned int) =		\
 			lib.original[slot];							\
 												\
-		note(stream, per_thread);							\
-		return original(stream, at, value, flags);					\
+		HOLDING(stream, per_thread, original(stream, at, value, flags));		\
 	}
 
 WAIT_VALUE(wait_value32, SLOT_WAIT_VALUE32, uint32_t, false)
@@ -53,8 +68,7 @@ WAIT_VALUE(wait_value64_v2_ptsz, SLOT_WAIT_VALUE64_V2_PTSZ, uint64_t, true)
 		CUresult (*original)(CUstream, unsigned int, void *, unsigned int) =		\
 			lib.original[slot];							\
 												\
-		note(stream, per_thread);							\
-		return original(stream, count, ops, flags);					\
+		HOLDING(stream, per_thread, original(stream, count, ops, flags));		\
 	}
 
 BATCH_MEM_OP(batch_mem_op, SLOT_BATCH_MEM_OP, false)
@@ -67,20 +81,30 @@ BATCH_MEM_OP(batch_mem_op_v2_ptsz, SLOT_BATCH_MEM_OP_V2_PTSZ, true)
 	{											\
 		CUresult (*original)(CUstream, void (*)(void *), void *) = lib.original[slot];	\
 												\
-		note(stream, per_thread);							\
-		return original(stream, fn, arg);						\
+		HOLDING(stream, per_thread, original(stream, fn, arg));				\
 	}
 
 HOST_FUNC(host_func, SLOT_HOST_FUNC, false)
 HOST_FUNC(host_func_ptsz, SLOT_HOST_FUNC_PTSZ, true)
+
+#define HOST_FUNC_V2(name, slot, per_thread)							\
+	static CUresult name(CUstream stream, void (*fn)(void *), void *arg, unsigned int mode)	\
+	{											\
+		CUresult (*original)(CUstream, void (*)(void *), void *, unsigned int) =	\
+			lib.original[slot];							\
+												\
+		HOLDING(stream, per_thread, original(stream, fn, arg, mode));			\
+	}
+
+HOST_FUNC_V2(host_func_v2, SLOT_HOST_FUNC_V2, false)
+HOST_FUNC_V2(host_func_v2_ptsz, SLOT_HOST_FUNC_V2_PTSZ, true)
 
 #define CALLBACK(name, slot, per_thread)							\
 	static CUresult name(CUstream stream, void *fn, void *arg, unsigned int flags)		\
 	{											\
 		CUresult (*original)(CUstream, void *, void *, unsigned int) = lib.original[slot]; \
 												\
-		note(stream, per_thread);							\
-		return original(stream, fn, arg, flags);					\
+		HOLDING(stream, per_thread, original(stream, fn, arg, flags));			\
 	}
 
 CALLBACK(callback, SLOT_CALLBACK, false)
@@ -93,8 +117,7 @@ CALLBACK(callback_ptsz, SLOT_CALLBACK_PTSZ, true)
 		CUresult (*original)(const void *, const void *, unsigned int, CUstream) =	\
 			lib.original[slot];							\
 												\
-		note(stream, per_thread);							\
-		return original(semaphores, params, count, stream);				\
+		HOLDING(stream, per_thread, original(semaphores, params, count, stream));	\
 	}
 
 WAIT_EXTERNAL(wait_external, SLOT_WAIT_EXTERNAL, false)
@@ -117,6 +140,8 @@ void *hook__hold(uint32_t slot)
 		[SLOT_BATCH_MEM_OP_V2_PTSZ - SLOT_HOLDS] = batch_mem_op_v2_ptsz,
 		[SLOT_HOST_FUNC - SLOT_HOLDS] = host_func,
 		[SLOT_HOST_FUNC_PTSZ - SLOT_HOLDS] = host_func_ptsz,
+		[SLOT_HOST_FUNC_V2 - SLOT_HOLDS] = host_func_v2,
+		[SLOT_HOST_FUNC_V2_PTSZ - SLOT_HOLDS] = host_func_v2_ptsz,
 		[SLOT_CALLBACK - SLOT_HOLDS] = callback,
 		[SLOT_CALLBACK_PTSZ - SLOT_HOLDS] = callback_ptsz,
 		[SLOT_WAIT_EXTERNAL - SLOT_HOLDS] = wait_external,

@@ -54,6 +54,7 @@ static enum launch_cause take_bracket(struct call *call)
 	struct stream *s = t->stream;
 	enum launch_cause cause = CAUSE_OTHER_CONTEXT;
 	uint32_t pdl = load_relaxed(&s->pdl);
+	unsigned int ends;
 
 	if (t->launch.flags & LAUNCH_PDL) {
 		store_relaxed(&s->pdl, (uint32_t)STREAM_PDL_QUIET);
@@ -66,7 +67,8 @@ static enum launch_cause take_bracket(struct call *call)
 	call->context = stream__context(s);
 	if (!call->context)
 		return CAUSE_OTHER_CONTEXT;
-	if (stream__wants_ends(s) && harvest__own(s, STREAM_ENDS_AT_ONCE))
+	ends = stream__wants_ends(s);
+	if (ends && harvest__own(s, ends))
 		stream__moved(s);
 	if (!stream__admit(s, t, &call->weight))
 		return CAUSE_OUTSTANDING;
@@ -206,6 +208,7 @@ static void publish(struct call *call, uint32_t name)
 	b->entry = t->launch.entry;
 	b->flags = t->launch.flags;
 	b->device = load_relaxed(&call->context->device);
+	b->cause = (uint16_t)call->cause;
 	t->launch.id = 0;
 	t->bracket = 0;
 	stream__publish(s, bracket);
@@ -241,7 +244,8 @@ static void finish(struct call *call, CUresult result)
 		if (!(t->launch.flags & LAUNCH_GRAPH))
 			name = name__find(t, t->launch.function);
 	}
-	if (!call->cause) {
+	/* The events of a disturbed one take room in the stream as others do. */
+	if (!call->cause || (call->cause == CAUSE_DISTURBED && t->bracket)) {
 		publish(call, name);
 	} else {
 		if (t->bracket)

@@ -16,7 +16,6 @@
 #define STREAM_SETS 256
 #define STREAM_WAYS 16
 #define MAX_STREAMS (STREAM_SETS * STREAM_WAYS)
-#define STREAM_ENDS_AT_ONCE 128	/* that a launch waits for, at most: some 30 us */
 #define STREAM_RING 512		/* a power of two above CHANNEL_MAX_OUTSTANDING */
 /*
  * After a programmatic dependent launch a record behind the launch before the next one would
@@ -69,8 +68,8 @@ struct context *stream__context(const struct stream *s);
 
 /* One more bracket? If yes it counts as outstanding, and *weight is set. */
 bool stream__admit(struct stream *s, struct thread *t, uint32_t *weight);
-/* Whether the launching thread should look for ends first. */
-bool stream__wants_ends(const struct stream *s);
+/* How many ends the launching thread should look for first, at most; 0: none. */
+unsigned int stream__wants_ends(const struct stream *s);
 /* An end was seen by the launching thread, right now. */
 void stream__moved(struct stream *s);
 /* A wait is put into it that the program itself may have to end (holds.c). */

@@ -54,7 +54,7 @@ static CUresult kernel_get_function(CUfunction *function, CUkernel kernel)
 	{									\
 		CUresult (*original)(CUstream) = lib.original[slot];		\
 										\
-		if (library__is_active())							\
+		if (library__is_active())					\
 			stream__retire(stream);					\
 		return original(stream);					\
 	}
@@ -206,7 +206,7 @@ static CUresult end_unknown(CUresult (*original)(CUdevice), CUdevice device, boo
 		CUresult (*original)(CUdevice) = lib.original[slot];		\
 		CUcontext ctx;							\
 										\
-		if (!library__is_active())							\
+		if (!library__is_active())					\
 			return original(device);				\
 		ctx = context__primary(device);					\
 		return ctx ? end_known(original, device, ctx, always) :		\

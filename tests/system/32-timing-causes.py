@@ -76,7 +76,7 @@ def faults():
 
 
 def limits():
-    # behind a wait that the program itself ends: as many as may stand, in each of three rounds
+    # behind a wait that the program itself ends: 95 % of the queue, in each of a hundred rounds
     rounds = 100
     run = Run(program("gpu_hold", 969, rounds), STANDIN_QUEUE=1022)
     checks.equal(run.status, 0, "hold: ", run.stderr)

@@ -130,7 +130,7 @@ def queued_up():
     """Hundreds of launches behind a wait that the same thread ends: the queue must not fill up."""
     for mode in ("library", "attached"):
         # 95 % of what the queue holds; also where many were under way, whose ends are seen only then.
-        for args in ((DEPTH, "3"), (DEPTH, "3", "20000", "400")):
+        for args in ((DEPTH, "3"), (DEPTH, "3", "20000", "400"), (DEPTH, "3", "20000", "0", "20000", "2")):
             r = run("gpu_hold", *args, STANDIN_QUEUE="1022", mode=mode)
             made = compare(r)
             check(made == r.launches() == r.timed() + r.untimed() and r.timed() > 0,
