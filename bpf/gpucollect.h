@@ -134,10 +134,10 @@ struct rec_launch {
 	__u64 id;		/* launch id of the timing library; 0: seen by a uprobe on the driver */
 	__u64 function;		/* CUfunction, CUkernel or CUgraphExec */
 	__u64 stream;
-	__u32 grid[3];
+	__u32 grid[3];		/* as in struct channel_launch (gpu_timing/channel.h) */
 	__u32 block[3];
 	__u32 shared_bytes;	/* dynamic shared memory */
-	__u16 entry;		/* enum launch_entry (gpu_timing/channel.h) */
+	__u16 entry;		/* enum launch_entry or channel_slot (gpu_timing/channel.h) */
 	__u16 flags;		/* LAUNCH_* (gpu_timing/channel.h) */
 };
 
@@ -224,6 +224,7 @@ enum gpucollect_lost {
 	SEEN_RAW = 10,
 	LOST_CODE = 11,		/* ring full: a Python function; told of again when it is next met */
 	LOST_STATES = 12,	/* not all states of a Python thread were looked for */
+	LOST_COPY = 13,		/* ring full: a copy or set of memory */
 	NR_COUNTERS,
 };
 

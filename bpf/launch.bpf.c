@@ -29,7 +29,7 @@ static ALWAYS_INLINE void launch__send(struct rec_launch *launch, struct task_st
 			launch->user = stack__send(s);
 	}
 	if (!raw && bpf_ringbuf_output(&ring, launch, sizeof(*launch), ring__lazy()))
-		count(LOST_LAUNCH);
+		count(launch->flags & LAUNCH_COPY ? LOST_COPY : LOST_LAUNCH);
 	if (s)
 		scratch__put(s);
 }

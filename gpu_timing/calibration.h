@@ -16,6 +16,7 @@ struct calibration {
 	uint32_t busy_ns;	/* the stream still had work when the bracket was complete */
 	uint32_t idle_ns;	/* the bracket had begun before its launch arrived; less the gap */
 	bool no_gap;		/* an idle bracket doesn't hold the program's time */
+	bool copies;		/* holds for copies and sets of memory, too */
 };
 
 /*

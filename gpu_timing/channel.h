@@ -15,7 +15,8 @@
  *	rdi = 0		the library says hello: a session begins. rsi = number of its memfd in this
  *			process (struct channel_segment inside), or a negative errno where it could
  *			not make one. Always through nop1, which works on every kernel.
- *	rdi = id	a launch follows: id != 0, unique in the process. rsi = struct channel_launch.
+ *	rdi = id	a launch, or a copy or set of memory, follows: id != 0, unique in the process.
+ *			rsi = struct channel_launch.
  *			Through the site that the collector chose (enum channel_site).
  *	CFA = rsp + 8, as at every function's first instruction.
  *
@@ -48,6 +49,18 @@ enum launch_entry {
 	NR_LAUNCH_ENTRIES,
 };
 
+/* What a copy or set of memory moves, as far as its entry, arguments or the driver tell. */
+enum copy_kind {
+	COPY_UNKNOWN = 0,	/* a copy whose direction isn't known (yet: at its probe) */
+	COPY_HTOD = 1,
+	COPY_DTOH = 2,
+	COPY_DTOD = 3,
+	COPY_PTOP = 4,		/* between devices or contexts */
+	COPY_HTOH = 5,
+	COPY_SET = 6,
+	NR_COPY_KINDS,
+};
+
 /* Flags of a launch, 16 bits. Those known before the call are set at the probe already. */
 #define LAUNCH_CAPTURED		0x0001	/* goes into a graph that is being captured: not executed */
 #define LAUNCH_PDL		0x0002	/* programmatic dependent launch: may overlap the one before */
@@ -58,22 +71,29 @@ enum launch_entry {
 #define LAUNCH_PTSZ		0x0040	/* stream 0 is the thread's default stream, not the legacy one */
 #define LAUNCH_NO_BLOCK		0x0080	/* block shape and shared memory not known: all 0 */
 #define LAUNCH_STREAM_UNKNOWN	0x0100	/* the driver would not say whether the stream captures */
+#define LAUNCH_COPY		0x0200	/* no launch: a copy or set of memory; it has no function */
 
 /* What rsi points to at a launch's probe: in the target's memory, valid during the probe. */
 struct channel_launch {
 	__u64 id;
 	__u64 function;		/* CUfunction, CUkernel or CUgraphExec */
 	__u64 stream;		/* as the program gave it: 0, 1 and 2 are default streams */
-	__u32 grid[3];		/* of a graph: all 0 */
+	__u32 grid[3];		/* of a graph: all 0; of a copy: see copy__bytes() */
 	__u32 block[3];
 	__u32 shared_bytes;	/* dynamic shared memory */
-	__u16 entry;		/* enum launch_entry */
+	__u16 entry;		/* enum launch_entry; of a copy: enum channel_slot */
 	__u16 flags;		/* LAUNCH_* */
 	__u32 weight;		/* launches that this probe stands for: 1 */
 	__u32 reserved;
 };
 
 _Static_assert(sizeof(struct channel_launch) == 64, "copied by one read");
+
+/* Of a copy `grid` has its bytes, low half first, and its enum copy_kind: both 0 as long as not known. */
+static inline __u64 copy__bytes(const __u32 grid[3])
+{
+	return (__u64)grid[1] << 32 | grid[0];
+}
 
 /* --- The segment ------------------------------------------------------------------------------
  *
@@ -82,7 +102,7 @@ _Static_assert(sizeof(struct channel_launch) == 64, "copied by one read");
  * ring. To the collector everything but page 1 is hostile, and of page 1 it reads nothing back.
  */
 #define CHANNEL_MAGIC 0x6c6e6368636c6770ull
-#define CHANNEL_ABI 3
+#define CHANNEL_ABI 4
 #define CHANNEL_THREADS 2048		/* the first is shared by threads that found none free */
 #define CHANNEL_RING_SIZE (16u << 20)	/* a power of two */
 #define CHANNEL_MAX_NAME (64u << 10)	/* bytes of a kernel's name that travel */
@@ -178,6 +198,23 @@ enum channel_slot {
 	SLOT_CALLBACK_PTSZ,
 	SLOT_WAIT_EXTERNAL,
 	SLOT_WAIT_EXTERNAL_PTSZ,
+	SLOT_COPIES,	/* from here on: what copies or sets memory; may be missing, too */
+	SLOT_HTOD_ASYNC = SLOT_COPIES,
+	SLOT_HTOD_ASYNC_PTSZ,
+	SLOT_DTOH_ASYNC,
+	SLOT_DTOH_ASYNC_PTSZ,
+	SLOT_DTOD_ASYNC,
+	SLOT_DTOD_ASYNC_PTSZ,
+	SLOT_COPY_ASYNC,
+	SLOT_COPY_ASYNC_PTSZ,
+	SLOT_PEER_ASYNC,
+	SLOT_PEER_ASYNC_PTSZ,
+	SLOT_SET8_ASYNC,
+	SLOT_SET8_ASYNC_PTSZ,
+	SLOT_SET16_ASYNC,
+	SLOT_SET16_ASYNC_PTSZ,
+	SLOT_SET32_ASYNC,
+	SLOT_SET32_ASYNC_PTSZ,
 	NR_CHANNEL_SLOTS,
 };
 
@@ -264,9 +301,27 @@ enum launch_cause {
 	X(SLOT_CALLBACK, "cuStreamAddCallback")				\
 	X(SLOT_CALLBACK_PTSZ, "cuStreamAddCallback_ptsz")		\
 	X(SLOT_WAIT_EXTERNAL, "cuWaitExternalSemaphoresAsync")		\
-	X(SLOT_WAIT_EXTERNAL_PTSZ, "cuWaitExternalSemaphoresAsync_ptsz")
+	X(SLOT_WAIT_EXTERNAL_PTSZ, "cuWaitExternalSemaphoresAsync_ptsz") \
+	X(SLOT_HTOD_ASYNC, "cuMemcpyHtoDAsync_v2")			\
+	X(SLOT_HTOD_ASYNC_PTSZ, "cuMemcpyHtoDAsync_v2_ptsz")		\
+	X(SLOT_DTOH_ASYNC, "cuMemcpyDtoHAsync_v2")			\
+	X(SLOT_DTOH_ASYNC_PTSZ, "cuMemcpyDtoHAsync_v2_ptsz")		\
+	X(SLOT_DTOD_ASYNC, "cuMemcpyDtoDAsync_v2")			\
+	X(SLOT_DTOD_ASYNC_PTSZ, "cuMemcpyDtoDAsync_v2_ptsz")		\
+	X(SLOT_COPY_ASYNC, "cuMemcpyAsync")				\
+	X(SLOT_COPY_ASYNC_PTSZ, "cuMemcpyAsync_ptsz")			\
+	X(SLOT_PEER_ASYNC, "cuMemcpyPeerAsync")				\
+	X(SLOT_PEER_ASYNC_PTSZ, "cuMemcpyPeerAsync_ptsz")		\
+	X(SLOT_SET8_ASYNC, "cuMemsetD8Async")				\
+	X(SLOT_SET8_ASYNC_PTSZ, "cuMemsetD8Async_ptsz")			\
+	X(SLOT_SET16_ASYNC, "cuMemsetD16Async")				\
+	X(SLOT_SET16_ASYNC_PTSZ, "cuMemsetD16Async_ptsz")		\
+	X(SLOT_SET32_ASYNC, "cuMemsetD32Async")				\
+	X(SLOT_SET32_ASYNC_PTSZ, "cuMemsetD32Async_ptsz")
 
-_Static_assert(NR_CHANNEL_SLOTS <= 64, "`slots` below is a bit set");
+#define CHANNEL_SLOT_WORDS 4
+
+_Static_assert(NR_CHANNEL_SLOTS <= 64 * CHANNEL_SLOT_WORDS, "`slots` below is a bit set");
 
 #define CHANNEL_CAUSE_ROOM 24
 #define CHANNEL_ENTRY_ROOM 16
@@ -275,11 +330,12 @@ _Static_assert(NR_CHANNEL_SLOTS <= 64, "`slots` below is a bit set");
 struct channel_thread {
 	__u32 in_use;
 	__u32 tid;		/* in the target's innermost pid namespace */
-	__u64 probes;		/* launches that fired a site */
+	__u64 probes;		/* launches and copies that fired a site */
 	__u64 nested;		/* launches made from inside a launch (by a signal handler, say) */
 	__u64 brackets;		/* taken; each ends in one of results[] */
 	__u64 names_lost;	/* no room in the table of handles */
-	__u64 reserved[3];
+	__u64 copies;		/* copies and sets of memory, exact */
+	__u64 reserved[2];
 	__u64 launches[CHANNEL_ENTRY_ROOM];	/* by enum launch_entry, exact */
 	__u64 results[CHANNEL_CAUSE_ROOM];	/* RESULTs made, by enum launch_cause */
 	__u64 spare[16];
@@ -300,7 +356,7 @@ struct channel_segment {
 	__u32 nr_threads;	/* elements of `threads` ever used */
 	__u32 session;		/* from 1 */
 	__u64 session_head;	/* position in the ring at which the session begins */
-	__u64 slots;		/* bit set of enum channel_slot: those that hold our hooks */
+	__u64 slots[CHANNEL_SLOT_WORDS];	/* bit set of enum channel_slot: those that hold our hooks */
 	__u64 head __attribute__((aligned(64)));	/* bytes ever reserved in the ring */
 	__u64 lost_results __attribute__((aligned(64)));	/* the ring was full */
 	__u64 lost_names;
@@ -370,7 +426,7 @@ struct channel_result {
 	 * are exact.
 	 */
 	__u32 weight;
-	__u16 entry;		/* enum launch_entry */
+	__u16 entry;		/* enum launch_entry; of a copy: enum channel_slot */
 	__u16 flags;		/* LAUNCH_* */
 	__u16 cause;		/* enum launch_cause */
 	__u16 load;		/* enum launch_load */
@@ -378,14 +434,15 @@ struct channel_result {
 	/*
 	 * ns of the program's own time from the first record to the return of the launch: an idle
 	 * stream's bracket had begun and waited for all of it. Loading a kernel's code at its first
-	 * launch makes it milliseconds.
+	 * launch makes it milliseconds. 0 of a copy that may have been made by the call itself.
 	 */
 	__u32 gap;
-	__u32 reserved;
+	__u32 copy;		/* enum copy_kind; else 0, as are its bytes */
+	__u64 bytes;
 	__u64 more[];
 };
 
-_Static_assert(sizeof(struct channel_result) == 80, "no holes");
+_Static_assert(sizeof(struct channel_result) == 88, "no holes");
 
 enum channel_name_status {
 	NAME_KNOWN = 0,		/* possibly empty */

@@ -43,6 +43,17 @@ enum {
 	CU_EVENT_DEFAULT = 0,
 };
 
+typedef enum {
+	CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
+} CUpointer_attribute;
+
+typedef enum {
+	CU_MEMORYTYPE_HOST = 1,
+	CU_MEMORYTYPE_DEVICE = 2,
+	CU_MEMORYTYPE_ARRAY = 3,
+	CU_MEMORYTYPE_UNIFIED = 4,
+} CUmemorytype;
+
 #define CU_STREAM_LEGACY ((CUstream)0x1)
 #define CU_STREAM_PER_THREAD ((CUstream)0x2)
 

@@ -91,6 +91,7 @@ static void add_counters(const struct channel_segment *seg, struct channel_count
 		sum->nested += READ_ONCE(t->nested);
 		sum->brackets += READ_ONCE(t->brackets);
 		sum->names_lost += READ_ONCE(t->names_lost);
+		sum->copies += READ_ONCE(t->copies);
 	}
 	for (int k = 0; k < NR_LAUNCH_ENTRIES; k++)
 		sum->launched += sum->launches[k];
@@ -148,13 +149,20 @@ void channel__close(struct channel *ch)
 	free(ch);
 }
 
+/* A launch has an entry of its own, a copy that of its slot. */
+static bool work_ok(const struct channel_result *r)
+{
+	if (r->flags & LAUNCH_COPY)
+		return r->entry >= SLOT_COPIES && r->entry < NR_CHANNEL_SLOTS && r->copy < NR_COPY_KINDS;
+	return r->entry < NR_LAUNCH_ENTRIES && !r->copy && !r->bytes;
+}
+
 static bool result_ok(const struct channel_result *r)
 {
 	if (r->head.size < sizeof(*r) || !r->launches ||
 	    r->launches - 1 != (r->head.size - sizeof(*r)) / sizeof(r->more[0]))
 		return false;
-	return r->entry < NR_LAUNCH_ENTRIES && r->cause < NR_LAUNCH_CAUSES && r->load <= LOAD_IDLE &&
-	       r->weight && r->duration < MAX_DURATION && (!r->duration || r->cause == CAUSE_NONE);
+	return work_ok(r) && r->cause < NR_LAUNCH_CAUSES && r->load <= LOAD_IDLE && r->weight && r->duration < MAX_DURATION && (!r->duration || r->cause == CAUSE_NONE);
 }
 
 static bool text_ok(const struct channel_head *head, size_t fixed, uint32_t len)
@@ -361,7 +369,8 @@ void channel__status(const struct channel *ch, struct channel_status *status)
 		status->reason = REASON_SUPERSEDED;
 	}
 	status->detail = READ_ONCE(seg->detail);
-	status->slots = READ_ONCE(seg->slots);
+	for (int i = 0; i < CHANNEL_SLOT_WORDS; i++)
+		status->slots[i] = READ_ONCE(seg->slots[i]);
 }
 
 /* Every field is a count. */

@@ -24,7 +24,7 @@ struct channel;
 /*
  * Callbacks of channel__poll, all optional. What they get is checked: enumerations are in range,
  * lengths fit, launches >= 1, weight >= 1, a duration is below 2^53 ns and 0 where there is a
- * cause. Names are the target's bytes and may hold anything. The memory is gone when the callback
+ * cause; what isn't flagged as a copy has neither its kind nor bytes. Names are the target's bytes and may hold anything. The memory is gone when the callback
  * returns.
  */
 struct channel_handler {
@@ -37,7 +37,7 @@ struct channel_status {
 	enum channel_state state;
 	enum channel_reason reason;
 	uint32_t detail;
-	uint64_t slots;		/* bit set of enum channel_slot that hold hooks */
+	uint64_t slots[CHANNEL_SLOT_WORDS];	/* bit set of enum channel_slot that hold hooks */
 };
 
 /*
@@ -47,6 +47,7 @@ struct channel_counters {
 	uint64_t launches[NR_LAUNCH_ENTRIES];
 	uint64_t results[NR_LAUNCH_CAUSES];
 	uint64_t launched;	/* sum of launches */
+	uint64_t copies;
 	uint64_t probes;
 	uint64_t nested;
 	uint64_t brackets;
@@ -94,8 +95,9 @@ void channel__stop(struct channel *channel);
 void channel__status(const struct channel *channel, struct channel_status *status);
 void channel__counters(struct channel *channel, struct channel_counters *sum);
 
-/* For messages; never NULL. */
+/* For messages and frames; never NULL. */
 const char *channel__cause_text(enum launch_cause cause);
+const char *channel__copy_text(enum copy_kind kind);	/* "memcpy HtoD" */
 const char *channel__reason_text(enum channel_reason reason);
 #define CHANNEL_REFUSAL 256
 /* A reason with its detail, where that says something; both may be nonsense. buf: CHANNEL_REFUSAL bytes. */

@@ -113,21 +113,40 @@ static bool push_arguments(struct cursor *c, unsigned int nr)
 	}
 }
 
-unsigned int stub__stack_args(uint32_t slot)
+/* A narrow argument may be widened in its own register: movzbl or movzwl. */
+static void widen_argument(struct cursor *c, struct stub_args args)
+{
+	if (args.narrow == 2 && args.bits == 8)
+		MATCH(c, 0x40, 0x0f, 0xb6, 0xf6);	/* %sil, %esi */
+	else if (args.narrow == 2 && args.bits == 16)
+		MATCH(c, 0x0f, 0xb7, 0xf6);		/* %si, %esi */
+	else if (args.narrow == 3 && args.bits == 8)
+		MATCH(c, 0x0f, 0xb6, 0xd2);		/* %dl, %edx */
+	else if (args.narrow == 3 && args.bits == 16)
+		MATCH(c, 0x0f, 0xb7, 0xd2);		/* %dx, %edx */
+}
+
+struct stub_args stub__args(uint32_t slot)
 {
 	switch (slot) {
 	case ENTRY_LAUNCH_KERNEL:
 	case ENTRY_LAUNCH_KERNEL_PTSZ:
-		return 5;
+		return (struct stub_args){ .on_stack = 5 };
 	case ENTRY_COOPERATIVE:
 	case ENTRY_COOPERATIVE_PTSZ:
-		return 4;
+		return (struct stub_args){ .on_stack = 4 };
+	case SLOT_SET8_ASYNC:
+	case SLOT_SET8_ASYNC_PTSZ:
+		return (struct stub_args){ .narrow = 2, .bits = 8 };
+	case SLOT_SET16_ASYNC:
+	case SLOT_SET16_ASYNC_PTSZ:
+		return (struct stub_args){ .narrow = 2, .bits = 16 };
 	default:
-		return 0;
+		return (struct stub_args){ 0 };
 	}
 }
 
-static int decode(const uint8_t *code, size_t size, uint64_t at, unsigned int stack_args,
+static int decode(const uint8_t *code, size_t size, uint64_t at, struct stub_args args,
 		  struct stub *stub)
 {
 	struct cursor c = { .code = code, .size = size, .base = at };
@@ -140,8 +159,9 @@ static int decode(const uint8_t *code, size_t size, uint64_t at, unsigned int st
 	if (!compare(&c, stub) || !jump_if_gone(&c, &tail))
 		return -ENOEXEC;
 	if (framed) {
+		widen_argument(&c, args);
 		/* call *slot(%rip) */
-		if (!push_arguments(&c, stack_args) || !MATCH(&c, 0xff, 0x15))
+		if (!push_arguments(&c, args.on_stack) || !MATCH(&c, 0xff, 0x15))
 			return -ENOEXEC;
 	} else if (!MATCH(&c, 0xff, 0x25)) {	/* jmp *slot(%rip) */
 		return -ENOEXEC;
@@ -155,7 +175,7 @@ static int decode(const uint8_t *code, size_t size, uint64_t at, unsigned int st
 	return 0;
 }
 
-int stub__decode(const uint8_t *code, size_t size, uint64_t at, unsigned int stack_args,
+int stub__decode(const uint8_t *code, size_t size, uint64_t at, struct stub_args args,
 		 struct stub *stub)
 {
 	static const uint8_t first[] = { 0x55, 0x81 };
@@ -165,12 +185,12 @@ int stub__decode(const uint8_t *code, size_t size, uint64_t at, unsigned int sta
 	if (size > STUB_MAX_SIZE)
 		return -ENOEXEC;
 	if (!size || code[0] != BREAKPOINT)
-		return decode(code, size, at, stack_args, stub);
+		return decode(code, size, at, args, stub);
 	/* Somebody's uprobe sits on the entry; all that follows it tells what stood there. */
 	memcpy(seen, code, size);
 	for (i = 0; i < sizeof(first); i++) {
 		seen[0] = first[i];
-		if (!decode(seen, size, at, stack_args, stub))
+		if (!decode(seen, size, at, args, stub))
 			return 0;
 	}
 	return -ENOEXEC;

@@ -14,8 +14,14 @@
 #define STUB_GONE 0x321cba00u	/* what the word holds after the driver's exit handler */
 #define STUB_MAX_SIZE 512
 
-/* Arguments that an entry (enum channel_slot) takes on the stack, x86-64: cuda.h 13.0. */
-unsigned int stub__stack_args(uint32_t slot);
+/* What an entry (enum channel_slot) takes that its stub has to pass on by code, x86-64: cuda.h 13.0. */
+struct stub_args {
+	unsigned int on_stack;	/* arguments on the stack */
+	unsigned int narrow;	/* the register argument, from 1, that has 8 or 16 bits; 0: none */
+	unsigned int bits;	/* of that */
+};
+
+struct stub_args stub__args(uint32_t slot);
 
 struct stub {
 	uint64_t gone;		/* address of that word */
@@ -23,11 +29,11 @@ struct stub {
 };
 
 /*
- * code: the size bytes of an entry that lies at address `at` and takes `stack_args` arguments on
- * the stack. 0, or -ENOEXEC: not exactly one of the known shapes, or the slot's callee would not
- * get the entry's own arguments in their order.
+ * code: the size bytes of an entry that lies at address `at` and takes such arguments. 0, or
+ * -ENOEXEC: not exactly one of the known shapes, or the slot's callee would not get the entry's own
+ * arguments in their order.
  */
-int stub__decode(const uint8_t *code, size_t size, uint64_t at, unsigned int stack_args,
+int stub__decode(const uint8_t *code, size_t size, uint64_t at, struct stub_args args,
 		 struct stub *stub);
 
 #endif

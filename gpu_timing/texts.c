@@ -29,6 +29,21 @@ const char *channel__cause_text(enum launch_cause cause)
 	return (unsigned int)cause < NR_LAUNCH_CAUSES ? text[cause] : "unknown cause";
 }
 
+const char *channel__copy_text(enum copy_kind kind)
+{
+	static const char *const text[NR_COPY_KINDS] = {
+		[COPY_UNKNOWN] = "memcpy",
+		[COPY_HTOD] = "memcpy HtoD",
+		[COPY_DTOH] = "memcpy DtoH",
+		[COPY_DTOD] = "memcpy DtoD",
+		[COPY_PTOP] = "memcpy PtoP",
+		[COPY_HTOH] = "memcpy HtoH",
+		[COPY_SET] = "memset",
+	};
+
+	return text[(unsigned int)kind < NR_COPY_KINDS ? kind : COPY_UNKNOWN];
+}
+
 const char *channel__reason_text(enum channel_reason reason)
 {
 	static const char *const text[NR_CHANNEL_REASONS] = {

@@ -87,7 +87,8 @@ static bool is_outside(const struct account_shared *shared, const struct rec_lau
 /* Device time of a bracket; false: its device's constant isn't known. */
 static bool calibrate(const struct account *a, const struct channel_result *r, uint64_t *ns)
 {
-	bool known = r->device >= 0 && r->device < MAX_DEVICES && a->calibrated[r->device];
+	bool known = r->device >= 0 && r->device < MAX_DEVICES && a->calibrated[r->device] &&
+		     (!(r->flags & LAUNCH_COPY) || a->calibration[r->device].copies);
 
 	*ns = calibration__apply(known ? &a->calibration[r->device] : NULL, r->duration, r->gap,
 				 (enum launch_load)r->load);
@@ -97,30 +98,33 @@ static bool calibrate(const struct account *a, const struct channel_result *r, u
 static int add_result(struct account *a, uint32_t stack, uint32_t tid, const struct channel_result *r)
 {
 	struct launches_counters *counters = &a->shared->counters;
+	bool copy = r->flags & LAUNCH_COPY;
 	struct tally_key key = {
-		.kind = TALLY_LAUNCH,
+		.kind = copy ? TALLY_COPY : TALLY_LAUNCH,
 		.process = a->process,
 		.tid = tid,
 		.user = stack,
 		.device = r->device,
 		.stream = r->stream,
-		.flags = r->flags & LAUNCH_GRAPH ? TALLY_GRAPH : 0,
+		.flags = !copy && r->flags & LAUNCH_GRAPH ? TALLY_GRAPH : 0,
 	};
-	struct tally_add add = { .count = 1 };
+	struct tally_add add = { .count = 1, .bytes = r->bytes };
 	uint64_t work = 0;
 
-	counters->by_cause[r->cause]++;
+	(copy ? counters->copies_by_cause : counters->by_cause)[r->cause]++;
 	/* Not executed now, or not at all: no launch to count. */
 	if (r->cause == CAUSE_CAPTURED || r->cause == CAUSE_LAUNCH_FAILED)
 		return 0;
-	if (r->name && table__get(a->names, r->name, &work))
+	if (copy)
+		key.work = r->copy;
+	else if (r->name && table__get(a->names, r->name, &work))
 		key.work = (uint32_t)work;
 	if (r->cause == CAUSE_NONE) {
 		add.timed = 1;
 		add.others = r->weight - 1;
 		if (!calibrate(a, r, &add.ns))
 			key.flags |= TALLY_UNCALIBRATED;
-		counters->graphs += (r->flags & LAUNCH_GRAPH) != 0;
+		counters->graphs += (key.flags & TALLY_GRAPH) != 0;
 	}
 	add.untimed = launches__by_mean((enum launch_cause)r->cause);
 	return tally__add(a->shared->tally, &key, &add);
@@ -129,6 +133,7 @@ static int add_result(struct account *a, uint32_t stack, uint32_t tid, const str
 static int on_joined(void *ctx, const struct join_launch *launch, const struct channel_result *r)
 {
 	struct channel_result no_end = { .cause = CAUSE_NO_END, .device = -1 };
+	struct launches_counters *counters;
 	struct account *a = ctx;
 	uint64_t name = 0;
 
@@ -136,22 +141,29 @@ static int on_joined(void *ctx, const struct join_launch *launch, const struct c
 		return 0;
 	if (!r && launch) {
 		no_end.flags = (uint16_t)launch->flags;
+		no_end.copy = launch->copy;
+		no_end.bytes = launch->bytes;
 		if (table__get(a->latest, launch->function, &name))
 			no_end.name = (uint32_t)name;
 	}
-	a->shared->counters.no_end += !r;
-	a->shared->counters.no_stack += !launch;
+	counters = &a->shared->counters;
+	counters->no_end += !r;
+	*(r && r->flags & LAUNCH_COPY ? &counters->copies_no_stack : &counters->no_stack) += !launch;
 	return add_result(a, launch ? launch->stack : STACKS_NONE, launch ? launch->tid : 0,
 			  r ? r : &no_end);
 }
 
 int account__launch(struct account *a, const struct rec_launch *rec, uint32_t stack)
 {
-	const struct join_launch launch = {
+	struct join_launch launch = {
 		.stack = stack, .tid = rec->tid, .function = rec->function, .flags = rec->flags,
 		.outside = is_outside(a->shared, rec),
 	};
 
+	if (rec->flags & LAUNCH_COPY) {
+		launch.copy = rec->grid[2] < NR_COPY_KINDS ? rec->grid[2] : COPY_UNKNOWN;
+		launch.bytes = copy__bytes(rec->grid);
+	}
 	a->seen++;
 	return join__launch(a->join, rec->id, &launch, a);
 }

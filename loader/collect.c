@@ -264,7 +264,7 @@ static void on_sample(struct collect *c, const struct rec_sample *rec, struct pr
 static void on_launch(struct collect *c, const struct rec_launch *rec, struct process *p,
 		      uint32_t user)
 {
-	c->counters.launches++;
+	c->counters.launches += !(rec->flags & LAUNCH_COPY);
 	FAULT_POINT("launch");
 	on_thread(c, p, rec->tid);
 	if (user == STACKS_NONE)

@@ -282,19 +282,19 @@ int driver__entries(int fd, driver_entry fn, void *ctx)
 
 static void note_entry(void *ctx, const struct entry *e)
 {
-	uint64_t *found = ctx;
+	bool *found = ctx;
 
-	*found |= 1ull << e->entry;
+	found[e->entry] = true;
 }
 
 int driver__exports(int fd, bool upkeep, void (*fn)(void *ctx, const char *name), void *ctx)
 {
 	uint32_t nr = upkeep ? NR_CHANNEL_SLOTS : NR_LAUNCH_ENTRIES, i;
-	uint64_t found = 0;
-	int err = scan_file(fd, nr, note_entry, &found);
+	bool found[NR_CHANNEL_SLOTS] = { false };
+	int err = scan_file(fd, nr, note_entry, found);
 
 	for (i = 0; i < nr && !err; i++)
-		if (found >> i & 1)
+		if (found[i])
 			fn(ctx, channel__slot_name(i));
 	return err;
 }
@@ -318,7 +318,7 @@ static void check_shape(void *ctx, const struct entry *e)
 		if (pread(c->fd, code, e->size, (off_t)e->offset) != (ssize_t)e->size)
 			err = -EIO;
 		else
-			err = stub__decode(code, e->size, e->vaddr, stub__stack_args(e->entry), &stub);
+			err = stub__decode(code, e->size, e->vaddr, stub__args(e->entry), &stub);
 	}
 	if (err) {
 		c->err = err;

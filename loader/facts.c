@@ -29,7 +29,8 @@ static uint64_t minus(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-static int add_ring(const struct facts_input *in, struct profile *p, uint64_t recovered)
+/* Of `l` those whose record was lost, but whose time came: they stand under [no stack]. */
+static int add_ring(const struct facts_input *in, struct profile *p, const struct launches_counters *l)
 {
 	struct collect_counters c;
 	uint64_t n[NR_COUNTERS];
@@ -38,8 +39,9 @@ static int add_ring(const struct facts_input *in, struct profile *p, uint64_t re
 	collect__counters(in->collect, &c);
 	const struct count counts[] = {
 		{ PROFILE_LOST_SAMPLES, "ring buffer full", n[LOST_SAMPLE] },
-		/* A launch whose record was lost but whose time came stands under [no stack]. */
-		{ PROFILE_LOST_LAUNCHES, "ring buffer full", minus(n[LOST_LAUNCH], recovered) },
+		{ PROFILE_LOST_LAUNCHES, "ring buffer full", minus(n[LOST_LAUNCH], l->no_stack) },
+		{ PROFILE_LOST_OTHER, "copies lost, ring buffer full",
+		  minus(n[LOST_COPY], l->copies_no_stack) },
 		{ PROFILE_LOST_OTHER, "stacks lost, ring buffer full", n[LOST_STACK] },
 		{ PROFILE_LOST_OTHER, "stack copies lost, ring buffer full", n[LOST_RAW] },
 		{ PROFILE_LOST_OTHER, "process events lost, ring buffer full", n[LOST_PROCESS] },
@@ -110,6 +112,32 @@ static int add_launches(const struct launches_counters *l, struct profile *p)
 	return err ? err : add_counts(p, counts, sizeof(counts) / sizeof(counts[0]));
 }
 
+/* Beside those of launches, which are what is lost or lacks a time where no more is said. */
+static int add_copies(const struct launches_counters *l, struct profile *p)
+{
+	int cause, err = 0;
+	char line[128];
+
+	for (cause = CAUSE_NONE + 1; cause < NR_LAUNCH_CAUSES && !err; cause++) {
+		const char *text = channel__cause_text((enum launch_cause)cause);
+
+		if (!l->copies_by_cause[cause])
+			continue;
+		if (cause == CAUSE_LAUNCH_FAILED)
+			snprintf(line, sizeof(line), "copies that failed");
+		else if (cause == CAUSE_CAPTURED)
+			snprintf(line, sizeof(line), "copies %s", text);
+		else
+			snprintf(line, sizeof(line), "copies not timed%s, %s",
+				 launches__by_mean((enum launch_cause)cause) ? " themselves" : "", text);
+		err = profile__count(p, PROFILE_INFO, line, l->copies_by_cause[cause]);
+	}
+	if (!err && l->copies_no_stack)
+		err = profile__count(p, PROFILE_INFO, "copies whose stack was lost, shown under [no stack]",
+				     l->copies_no_stack);
+	return err;
+}
+
 static uint64_t own_memory(const struct probes *probes)
 {
 	uint64_t kib = 0;
@@ -144,9 +172,11 @@ int facts__add(const struct facts_input *in, struct profile *p)
 
 	if (in->launches)
 		launches__counters(in->launches, &l);
-	err = add_ring(in, p, l.no_stack);
+	err = add_ring(in, p, &l);
 	if (!err)
 		err = add_launches(&l, p);
+	if (!err)
+		err = add_copies(&l, p);
 	add_cost(in, p);
 	return err;
 }

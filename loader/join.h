@@ -20,6 +20,8 @@ struct join_launch {
 	uint32_t tid;
 	uint64_t function;	/* as of the record, and its flags: where there is no result */
 	uint32_t flags;
+	uint32_t copy;		/* of a copy: enum copy_kind */
+	uint64_t bytes;
 	bool outside;		/* not of the capture: neither it nor its result counts */
 };
 

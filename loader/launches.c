@@ -202,6 +202,11 @@ void launches__counters(const struct launches *l, struct launches_counters *c)
 	*c = l->shared.counters;
 }
 
+const char *launches__copy_name(uint32_t work)
+{
+	return channel__copy_text((enum copy_kind)work);
+}
+
 const char *launches__name(const struct launches *l, uint32_t work)
 {
 	return works__get(l->shared.works, work);

@@ -42,9 +42,11 @@ struct launches_config {
 /* What does not stand in the tally, or stands there without a time. */
 struct launches_counters {
 	uint64_t by_cause[NR_LAUNCH_CAUSES];	/* results; [CAUSE_NONE]: with a time */
+	uint64_t copies_by_cause[NR_LAUNCH_CAUSES];	/* those of copies, which by_cause has not */
 	uint64_t without_library;	/* launches seen by a probe on the driver */
-	uint64_t no_end;		/* launches that never got a result */
+	uint64_t no_end;		/* launches and copies that never got a result */
 	uint64_t no_stack;		/* results whose launch record was lost */
+	uint64_t copies_no_stack;	/* the same of copies */
 	uint64_t lost_results;		/* channel full: these launches have no time */
 	uint64_t lost_names;
 	uint64_t graphs;		/* graph launches timed as a whole */
@@ -91,5 +93,7 @@ bool launches__by_mean(enum launch_cause cause);
 
 /* Names of the tally's `work`: mangled, as the driver has them. "" for 0 and for nameless ones. */
 const char *launches__name(const struct launches *l, uint32_t work);
+/* The same of a copy: "memcpy HtoD". */
+const char *launches__copy_name(uint32_t work);
 
 #endif

@@ -20,6 +20,7 @@ enum options_metric {
 	METRIC_GPU,		/* ns of device time */
 	METRIC_CPU,		/* ns of CPU time */
 	METRIC_LAUNCHES,	/* number of launches */
+	METRIC_BYTES,		/* copied or set in memory of devices */
 };
 
 enum options_format {
@@ -72,6 +73,8 @@ struct options {
 int options__parse(int argc, char **argv, struct options *o, char **message);
 void options__free(struct options *o);
 
+/* Pure: whether only the library can give what is asked for. */
+bool options__needs_library(const struct options *o);
 /* Pure: what is wrong with this combination (a constant), or NULL. METRIC_DEFAULT is allowed. */
 const char *options__check(const struct options *o);
 /*

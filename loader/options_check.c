@@ -79,6 +79,16 @@ static bool cpu_without_cpu(const struct options *o)
 	return o->metric == METRIC_CPU && o->no_cpu;
 }
 
+static bool bytes_without_gpu(const struct options *o)
+{
+	return o->metric == METRIC_BYTES && o->no_gpu;
+}
+
+static bool bytes_without_library(const struct options *o)
+{
+	return o->metric == METRIC_BYTES && (o->no_inject || (o->all && !o->inject));
+}
+
 static bool gpu_without_library(const struct options *o)
 {
 	return o->metric == METRIC_GPU && o->no_inject;
@@ -125,6 +135,10 @@ static const struct rule rules[] = {
 			   "out, or use --metric cpu" },
 	{ launches_without_gpu, "--metric launches with --no-gpu: no launches are recorded: leave "
 				"--no-gpu out, or use --metric cpu" },
+	{ bytes_without_gpu, "--metric bytes with --no-gpu: no copies are recorded: leave --no-gpu "
+			     "out, or use --metric cpu" },
+	{ bytes_without_library, "--metric bytes without the library: only it sees copies: leave "
+				 "--no-inject out (with -a, add --inject), or use --metric launches" },
 	{ cpu_without_cpu, "--metric cpu with --no-cpu: no CPU time is recorded: leave --no-cpu "
 			   "out, or use --metric launches" },
 	{ gpu_without_library, "--metric gpu with --no-inject: without the library launches are "
@@ -146,6 +160,11 @@ const char *options__check(const struct options *o)
 		if (rules[i].broken(o))
 			return rules[i].message;
 	return NULL;
+}
+
+bool options__needs_library(const struct options *o)
+{
+	return o->metric == METRIC_GPU || o->metric == METRIC_BYTES;
 }
 
 enum options_metric options__default_metric(const struct options *o)

@@ -13,7 +13,7 @@
 #include "loader/path.h"
 #include "loader/works.h"
 
-/* Of a kind of work in a process: for launches that were not timed themselves. */
+/* Of a kind of work in a process: for launches and copies that were not timed themselves. */
 struct mean {
 	uint64_t timed, ns;
 	uint64_t others, others_ns;	/* see tally.h */
@@ -39,7 +39,10 @@ static int gpu_frame(struct report *r, const struct tally_key *key)
 	const char *raw = r->in->launches ? launches__name(r->in->launches, key->work) : "";
 	struct profile_frame frame = { .kind = PROFILE_GPU };
 
-	if (key->flags & TALLY_GRAPH) {
+	if (key->kind == TALLY_COPY) {
+		frame.id = PROFILE_COPY;
+		frame.name = launches__copy_name(key->work);
+	} else if (key->flags & TALLY_GRAPH) {
 		frame.id = PROFILE_GRAPH;
 	} else if (key->work == WORKS_NAMELESS) {
 		frame.id = PROFILE_KERNEL_NAMELESS;
@@ -53,7 +56,9 @@ static int gpu_frame(struct report *r, const struct tally_key *key)
 
 static uint64_t mean_key(const struct tally_key *key)
 {
-	return hash__mix((uint64_t)key->process << 32 | key->work) ^ (key->flags & TALLY_GRAPH);
+	uint64_t form = (uint64_t)key->kind << 32 | (key->flags & TALLY_GRAPH);
+
+	return hash__mix((uint64_t)key->process << 32 | key->work) ^ form;
 }
 
 static int find_means(struct report *r)
@@ -96,6 +101,7 @@ static int add_estimate(struct report *r, const struct tally_value *v, uint32_t 
 			uint32_t labels, unsigned int flags)
 {
 	struct mean mean = { v->timed, v->ns, v->others, v->others_ns };
+	bool copy = v->key.kind == TALLY_COPY;
 	uint64_t at;
 	double ns;
 
@@ -104,8 +110,11 @@ static int add_estimate(struct report *r, const struct tally_value *v, uint32_t 
 	/* One path's launches are more alike than all of a kernel's, if enough of them are known. */
 	if (v->timed < OWN_MEAN) {
 		if (!table__get(r->means, mean_key(&v->key), &at))
-			return profile__count(r->profile, PROFILE_UNTIMED,
-					      "no launch of the kernel was timed", v->untimed);
+			return copy ? profile__count(r->profile, PROFILE_INFO,
+						     "copies without a time, none of the kind was timed",
+						     v->untimed) :
+				      profile__count(r->profile, PROFILE_UNTIMED,
+						     "no launch of the kernel was timed", v->untimed);
 		mean = r->mean[at];
 	}
 	ns = mean_ns(&mean) * (double)v->untimed + 0.5;
@@ -124,7 +133,12 @@ static int add_values(struct report *r, const struct tally_value *v, uint32_t no
 	if (v->key.kind == TALLY_SAMPLE)
 		return profile__add(r->profile, node, labels, PROFILE_CPU_NS, 0,
 				    v->count * r->in->period_ns, v->count);
-	err = profile__add(r->profile, node, labels, PROFILE_LAUNCHES, 0, v->count, v->count);
+	if (v->key.kind == TALLY_COPY) {
+		flags |= PROFILE_OF_COPIES;
+		err = profile__add(r->profile, node, labels, PROFILE_BYTES, 0, v->bytes, v->count);
+	} else {
+		err = profile__add(r->profile, node, labels, PROFILE_LAUNCHES, 0, v->count, v->count);
+	}
 	if (!err && v->timed)
 		err = profile__add(r->profile, node, labels, PROFILE_GPU_NS, flags, v->ns, v->timed);
 	return err ? err : add_estimate(r, v, node, labels, flags);
@@ -185,7 +199,7 @@ static int add_path(struct report *r, uint32_t parent, uint32_t *node)
 static int add_entry(struct report *r, const struct tally_value *v)
 {
 	const struct process *p = processes__at(r->in->processes, v->key.process);
-	bool launch = v->key.kind == TALLY_LAUNCH;
+	bool launch = v->key.kind != TALLY_SAMPLE;	/* or a copy */
 	struct profile_labels labels = {
 		.pid = (uint32_t)p->tgid,
 		.tid = v->key.tid,

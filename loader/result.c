@@ -35,6 +35,7 @@ static enum profile_metric metric_of(const struct options *o)
 	switch (o->metric) {
 	case METRIC_CPU: return PROFILE_CPU_NS;
 	case METRIC_LAUNCHES: return PROFILE_LAUNCHES;
+	case METRIC_BYTES: return PROFILE_BYTES;
 	default: return PROFILE_GPU_NS;
 	}
 }
@@ -149,6 +150,10 @@ static void explain_empty(const struct result *r)
 		break;
 	case PROFILE_LAUNCHES:
 		text__printf(&t, "no launch was seen, nothing is written: %s", without_launches(r));
+		break;
+	case PROFILE_BYTES:
+		text__printf(&t, "no memory was copied or set by the driver's calls, nothing is written%s%s",
+			     launches ? "" : ": ", launches ? "" : without_launches(r));
 		break;
 	default:
 		text__add_string(&t, "no CPU sample was taken, nothing is written; record longer (-d) or "

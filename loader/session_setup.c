@@ -39,14 +39,14 @@ static int decide_inject(struct session *s, char **why)
 	if (!o->command || o->no_gpu)
 		return 0;
 	err = precheck__environment(&s->variables, s->inject, why);
-	if (err && (o->metric == METRIC_GPU || (err == -ECANCELED && o->metric == METRIC_LAUNCHES)))
+	if (err && (options__needs_library(o) || (err == -ECANCELED && o->metric == METRIC_LAUNCHES)))
 		return -EOPNOTSUPP;
 	if (!err && s->inject)
 		err = precheck__driver(&s->variables, &s->caller, why);
 	if (!err || err == -ENOMEM)
 		return err;
 	/* A program may bring a driver of its own: whether one is loaded, and which, shows later. */
-	s->inject = err == -ENOENT || o->metric == METRIC_GPU;
+	s->inject = err == -ENOENT || options__needs_library(o);
 	/* Whoever asks for no GPU time may well have no driver at all. */
 	quietly = o->metric == METRIC_CPU || (err == -ENOENT && o->metric == METRIC_LAUNCHES);
 	log__print(quietly ? LOG_DEBUG : LOG_WARN, "%s",

@@ -211,7 +211,7 @@ static int judge(const struct session *s)
 	attach__counts(s->attach, &counts);
 	if (counts.taken && !processes__alive(s->processes))
 		return EXIT_NO_PERMISSION;
-	if (s->options->metric != METRIC_GPU || counts.timed || counts.later)
+	if (!options__needs_library(s->options) || counts.timed || counts.later)
 		return 0;
 	if (counts.untimed) {
 		log_error("no GPU work can be timed, see above: --metric launches counts it, --metric cpu "

@@ -61,6 +61,9 @@ int tally__add(struct tally *t, const struct tally_key *key, const struct tally_
 	if (!v)
 		return -ENOMEM;
 	v->count += add->count;
+	/* Made up ones must not overflow. */
+	if (__builtin_add_overflow(v->bytes, add->bytes, &v->bytes))
+		v->bytes = UINT64_MAX;
 	v->timed += add->timed;
 	v->ns += add->ns;
 	v->untimed += add->untimed;

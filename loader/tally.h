@@ -15,6 +15,7 @@ struct tally;
 enum tally_kind {
 	TALLY_SAMPLE = 0,	/* CPU samples */
 	TALLY_LAUNCH = 1,	/* launches of a kernel or a graph */
+	TALLY_COPY = 2,		/* copies and sets of memory */
 };
 
 enum tally_flags {
@@ -28,7 +29,8 @@ struct tally_key {
 	uint32_t tid;
 	uint32_t user;		/* stacks.h */
 	uint32_t kernel;	/* stacks.h; STACKS_NONE: the sample hit user code, or a launch */
-	uint32_t work;		/* launches: number of the kernel's name (names.h); 0: unknown */
+	/* Launches: number of the kernel's name (works.h), 0: unknown. Copies: enum copy_kind. */
+	uint32_t work;
 	uint32_t flags;		/* enum tally_flags */
 	int32_t device;		/* ordinal in the process; -1: unknown */
 	uint64_t stream;
@@ -36,8 +38,9 @@ struct tally_key {
 
 struct tally_value {
 	struct tally_key key;
-	uint64_t count;		/* samples or launches */
-	uint64_t timed;		/* launches that have a time */
+	uint64_t count;		/* samples, launches or copies */
+	uint64_t bytes;		/* of copies */
+	uint64_t timed;		/* launches (here and below: or copies) that have a time */
 	uint64_t ns;		/* their device time */
 	uint64_t untimed;	/* that ran without a time: their kernel's mean may stand for it */
 	/* For their mean: launches that those timed by chance stand for besides themselves. */
@@ -48,6 +51,7 @@ struct tally_value {
 /* What one record adds. */
 struct tally_add {
 	uint64_t count;
+	uint64_t bytes;
 	uint64_t timed;
 	uint64_t ns;
 	uint64_t untimed;

@@ -176,8 +176,12 @@ static void look_for_end(struct target *t, const struct channel_status *status)
 
 static void say_armed(struct target *t, const struct channel_status *status)
 {
+	int seen = 0;
+
+	for (int i = 0; i < CHANNEL_SLOT_WORDS; i++)
+		seen += __builtin_popcountll(status->slots[i]);
 	log_debug("process %d: the timing library sees %d of the %d driver entries that it knows",
-		  (int)t->process->tgid, __builtin_popcountll(status->slots), NR_CHANNEL_SLOTS - 1);
+		  (int)t->process->tgid, seen, NR_CHANNEL_SLOTS - 1);
 	t->config->armed(t->config->ctx, t->process);
 }
 

@@ -38,9 +38,11 @@ struct bracket {
 	uint16_t flags;
 	uint16_t load;
 	uint16_t cause;		/* enum launch_cause: known already, though its events are queued */
+	uint16_t copy;		/* enum copy_kind */
 	int32_t device;
 	uint32_t gap;
 	uint32_t hold;		/* `held` of its stream when it was taken */
+	uint64_t bytes;		/* of a copy */
 };
 
 /* A list of numbers + 1 that many threads push to and pop from; the high half counts changes. */

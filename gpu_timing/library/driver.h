@@ -41,6 +41,9 @@ struct driver {
 	CUresult (*event_create)(CUevent *event, unsigned int flags);
 	CUresult (*event_record)(CUevent event, CUstream stream);
 	CUresult (*elapsed)(float *ms, CUevent begin, CUevent end);
+	/* Answers for any address; may be NULL. */
+	CUresult (*pointer_attributes)(unsigned int nr, CUpointer_attribute *attributes, void **values,
+				       CUdeviceptr at);
 	CUresult (*func_name)(const char **name, CUfunction function);	/* may be NULL */
 	CUresult (*kernel_name)(const char **name, CUkernel kernel);	/* may be NULL */
 };

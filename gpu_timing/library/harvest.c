@@ -26,6 +26,8 @@ static void report(const struct bracket *b, enum launch_cause cause, CUresult er
 		.load = b->load,
 		.error = (uint32_t)error,
 		.gap = b->gap,
+		.copy = b->copy,
+		.bytes = b->bytes,
 	};
 
 	/* Written so that a NaN fails too. */

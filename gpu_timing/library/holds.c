@@ -125,7 +125,7 @@ WAIT_EXTERNAL(wait_external_ptsz, SLOT_WAIT_EXTERNAL_PTSZ, true)
 
 void *hook__hold(uint32_t slot)
 {
-	static void *const hooks[NR_CHANNEL_SLOTS - SLOT_HOLDS] = {
+	static void *const hooks[SLOT_COPIES - SLOT_HOLDS] = {
 		[SLOT_WAIT_VALUE32 - SLOT_HOLDS] = wait_value32,
 		[SLOT_WAIT_VALUE32_PTSZ - SLOT_HOLDS] = wait_value32_ptsz,
 		[SLOT_WAIT_VALUE32_V2 - SLOT_HOLDS] = wait_value32_v2,

@@ -154,12 +154,22 @@ static void report(struct call *call, uint32_t name)
 		.error = (uint32_t)call->error,
 	};
 
+	if (t->launch.flags & LAUNCH_COPY) {
+		result.copy = t->launch.grid[2];
+		result.bytes = copy__bytes(t->launch.grid);
+	}
 	if (call->context) {
 		result.context = load_relaxed(&call->context->serial);
 		result.device = load_relaxed(&call->context->device);
 	}
 	segment__result(t, &result);
 	t->launch.id = 0;
+}
+
+/* Memory of the host that isn't pinned is copied by the call: its time is no gap before the copy. */
+static bool may_copy_itself(uint32_t kind)
+{
+	return kind != COPY_DTOD && kind != COPY_PTOP && kind != COPY_SET;
 }
 
 /* The end is recorded at once after the launch; all else can wait. */
@@ -174,6 +184,8 @@ static void record_end(struct call *call)
 
 	r = lib.driver.event_record(b->end, call->stream);
 	b->gap = gap < UINT32_MAX ? (uint32_t)gap : UINT32_MAX;
+	if (t->launch.flags & LAUNCH_COPY && may_copy_itself(t->launch.grid[2]))
+		b->gap = 0;
 	if (r) {
 		call->cause = CAUSE_RECORD_FAILED;
 		call->error = r;
@@ -207,6 +219,12 @@ static void publish(struct call *call, uint32_t name)
 	b->weight = call->weight;
 	b->entry = t->launch.entry;
 	b->flags = t->launch.flags;
+	b->copy = COPY_UNKNOWN;
+	b->bytes = 0;
+	if (t->launch.flags & LAUNCH_COPY) {
+		b->copy = (uint16_t)t->launch.grid[2];
+		b->bytes = copy__bytes(t->launch.grid);
+	}
 	b->device = load_relaxed(&call->context->device);
 	b->cause = (uint16_t)call->cause;
 	t->launch.id = 0;
@@ -241,7 +259,7 @@ static void finish(struct call *call, CUresult result)
 
 	if (!result) {
 		note_success();
-		if (!(t->launch.flags & LAUNCH_GRAPH))
+		if (!(t->launch.flags & (LAUNCH_GRAPH | LAUNCH_COPY)))
 			name = name__find(t, t->launch.function);
 	}
 	/* The events of a disturbed one take room in the stream as others do. */
@@ -255,14 +273,19 @@ static void finish(struct call *call, CUresult result)
 	t->stream = NULL;
 }
 
+bool launch__is_ours(const struct call *call)
+{
+	/* Forked inside the driver's call (from a signal handler): all of this is the parent's. */
+	return likely(load_relaxed(&lib.memory->guard.owner)) && likely(call->t->turn == call->turn);
+}
+
 void launch__end(struct call *call, CUresult result)
 {
 	struct thread *t = call->t;
 	uint32_t was = 0;
 	int saved = errno;
 
-	/* Forked inside the driver's call (from a signal handler): all of this is the parent's. */
-	if (unlikely(!load_relaxed(&lib.memory->guard.owner)) || unlikely(t->turn != call->turn))
+	if (!launch__is_ours(call))
 		return;
 	if (result) {
 		call->cause = CAUSE_LAUNCH_FAILED;

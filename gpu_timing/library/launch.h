@@ -10,6 +10,9 @@
  *	launch__begin(&call, stream);	(inside the session from launch__enter to its end)
  *	result = original(…);
  *	launch__end(&call, result);
+ *
+ * A copy of which more is known once the driver has accepted it adds that to call.t->launch before
+ * its end, if launch__is_ours().
  */
 #ifndef LIBRARY_LAUNCH_H
 #define LIBRARY_LAUNCH_H
@@ -35,6 +38,11 @@ struct call {
 
 void launch__begin(struct call *call, CUstream stream);
 void launch__end(struct call *call, CUresult result);
+/*
+ * After the driver's call: false if the process was forked inside of it, or the hook was left by a
+ * jump and others were entered: then call->t is of another.
+ */
+bool launch__is_ours(const struct call *call);
 /* No probe now: the driver's function may sleep, and its launches are only known after it. */
 void launch__wait(struct call *call);
 /*
@@ -47,12 +55,12 @@ void launch__leave(struct call *call);
 void launch__abandon(struct thread *t);
 
 /*
- * Counts the launch. False: nothing more to do than to call the driver. The frame tells nesting:
- * a launch from deeper in the same stack (our own calls into the driver, a signal handler) isn't
- * counted twice, one from further up means that the hook was left by a jump. A handler on another
+ * Counts the launch (enum launch_entry) or copy (enum channel_slot). False: nothing more to do than
+ * to call the driver. The frame tells nesting: a launch from deeper in the same stack (our own calls
+ * into the driver, a signal handler) isn't counted twice, one from further up means that the hook was left by a jump. A handler on another
  * stack may look like that too: so what was given up is known by its turn.
  */
-static inline bool launch__enter(struct call *call, enum launch_entry entry)
+static inline bool launch__enter(struct call *call, uint32_t entry)
 {
 	struct memory *m = lib.memory;
 	void *frame = __builtin_frame_address(0);
@@ -71,7 +79,10 @@ static inline bool launch__enter(struct call *call, enum launch_entry entry)
 	call->session = load_relaxed(&m->guard.open);
 	if (unlikely(!call->session) || !session__enter(t, call->session, &call->was_inside))
 		return false;
-	thread__count(t, launches[entry]);
+	if (entry < NR_LAUNCH_ENTRIES)
+		thread__count(t, launches[entry]);
+	else
+		thread__count(t, copies);
 	if (unlikely(!t) || load_relaxed(&lib.segment->site) == SITE_NONE) {
 		session__leave(t, call->was_inside);
 		return false;

@@ -56,7 +56,7 @@ static enum channel_reason look_at(uint32_t i, uint64_t *gone)
 
 	if (!code)
 		return i == ENTRY_LAUNCH_KERNEL ? REASON_NO_SYMBOL : REASON_NONE;
-	if (stub__decode(code, s->size, (uint64_t)code, stub__stack_args(i), &stub))
+	if (stub__decode(code, s->size, (uint64_t)code, stub__args(i), &stub))
 		return REASON_SHAPE;
 	/* One word for all entries, else it isn't what we take it for. */
 	if (*gone && stub.gone != *gone)
@@ -304,7 +304,7 @@ enum channel_reason slot__arm(uint32_t *detail)
 			*detail = (uint32_t)-err;
 			return err == -EBUSY ? REASON_SLOT_FOREIGN : REASON_SLOT_WRITE;
 		}
-		__atomic_or_fetch(&lib.segment->slots, 1ull << i, __ATOMIC_RELAXED);
+		__atomic_or_fetch(&lib.segment->slots[i / 64], 1ull << i % 64, __ATOMIC_RELAXED);
 	}
 	slot__check();
 	return REASON_NONE;
@@ -324,17 +324,19 @@ void slot__restore(void)
 			continue;
 		err = exchange(s, hook__of(i), lib.original[i]);
 		if (!err || err == -EBUSY)
-			__atomic_and_fetch(&lib.segment->slots, ~(1ull << i), __ATOMIC_RELAXED);
+			__atomic_and_fetch(&lib.segment->slots[i / 64], ~(1ull << i % 64),
+					   __ATOMIC_RELAXED);
 	}
 	slot__check();
 }
 
 void slot__check(void)
 {
-	uint64_t bits = 0;
+	uint64_t bits[CHANNEL_SLOT_WORDS] = { 0 };
 
 	for (uint32_t i = 1; i < NR_CHANNEL_SLOTS; i++)
 		if (slots[i].address && read_slot(slots[i].address) == (uint64_t)hook__of(i))
-			bits |= 1ull << i;
-	store_relaxed(&lib.segment->slots, bits);
+			bits[i / 64] |= 1ull << i % 64;
+	for (uint32_t w = 0; w < CHANNEL_SLOT_WORDS; w++)
+		store_relaxed(&lib.segment->slots[w], bits[w]);
 }

@@ -249,5 +249,7 @@ void *hook__of(uint32_t slot)
 {
 	if (slot < NR_LAUNCH_ENTRIES)
 		return hook__launch(slot);
-	return slot < SLOT_HOLDS ? hook__upkeep(slot) : hook__hold(slot);
+	if (slot < SLOT_HOLDS)
+		return hook__upkeep(slot);
+	return slot < SLOT_COPIES ? hook__hold(slot) : hook__copy(slot);
 }

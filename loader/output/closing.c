@@ -18,6 +18,7 @@ static const char *const units[NR_PROFILE_METRICS] = {
 	[PROFILE_CPU_NS] = "nanoseconds of CPU time",
 	[PROFILE_LAUNCHES] = "launches",
 	[PROFILE_CPU_SAMPLES] = "CPU samples",
+	[PROFILE_BYTES] = "bytes copied or set",
 };
 
 /* One line of the summary: everything goes through here, so that no name steers the terminal. */
@@ -62,20 +63,46 @@ static void add_written(struct text *out, const struct closing_options *o)
 	}
 }
 
+/* `of`: 0 launches, PROFILE_OF_COPIES copies. */
+static void add_timed(struct text *t, const struct profile *p, unsigned int of)
+{
+	const struct closing_part all = closing__gpu_part(p, of, PROFILE_OF_COPIES);
+	uint64_t estimated = closing__gpu_part(p, of | PROFILE_ESTIMATED,
+					       PROFILE_OF_COPIES | PROFILE_ESTIMATED).launches;
+	char a[TEXT_FIGURE];
+
+	text__printf(t, "%s timed, ", text__count(a, all.launches));
+	if (estimated)
+		text__printf(t, "%s of them by an estimate, ", text__count(a, estimated));
+	text__printf(t, "%s of GPU time", text__duration(a, all.ns));
+}
+
 static void add_launches(struct text *t, const struct profile *p)
 {
 	uint64_t launches = profile__total_count(p, PROFILE_LAUNCHES);
-	uint64_t estimated = closing__gpu_part(p, PROFILE_ESTIMATED).launches;
-	char a[TEXT_FIGURE];
 
 	text__add_string(t, ", ");
 	text__add_count(t, launches, "launch", "launches");
 	if (!recorded(p, PROFILE_GPU_NS))
 		return;
-	text__printf(t, " (%s timed, ", text__count(a, profile__total_count(p, PROFILE_GPU_NS)));
-	if (estimated)
-		text__printf(t, "%s of them by an estimate, ", text__count(a, estimated));
-	text__printf(t, "%s of GPU time)", text__duration(a, profile__total(p, PROFILE_GPU_NS)));
+	text__add_string(t, " (");
+	add_timed(t, p, 0);
+	text__add_string(t, ")");
+}
+
+/* They are no launches, and stand in none of the figures about launches. */
+static void add_copies(struct text *t, const struct profile *p)
+{
+	uint64_t copies = profile__total_count(p, PROFILE_BYTES);
+	char a[TEXT_FIGURE];
+
+	if (!copies)
+		return;
+	text__add_string(t, ", ");
+	text__add_count(t, copies, "copy or set", "copies and sets");
+	text__printf(t, " (%s, ", text__bytes(a, profile__total(p, PROFILE_BYTES)));
+	add_timed(t, p, PROFILE_OF_COPIES);
+	text__add_string(t, ")");
 }
 
 static void add_captured(struct text *out, const struct profile *p)
@@ -92,6 +119,7 @@ static void add_captured(struct text *out, const struct profile *p)
 	}
 	if (recorded(p, PROFILE_LAUNCHES))
 		add_launches(&t, p);
+	add_copies(&t, p);
 	line(out, &t);
 }
 
@@ -99,8 +127,8 @@ static void add_captured(struct text *out, const struct profile *p)
 static void add_gpu_time(struct text *out, const struct profile *p)
 {
 	uint64_t total = profile__total(p, PROFILE_GPU_NS);
-	uint64_t uncalibrated = closing__gpu_part(p, PROFILE_UNCALIBRATED).ns;
-	uint64_t estimated = closing__gpu_part(p, PROFILE_ESTIMATED).ns;
+	uint64_t uncalibrated = closing__gpu_part(p, PROFILE_UNCALIBRATED, PROFILE_UNCALIBRATED).ns;
+	uint64_t estimated = closing__gpu_part(p, PROFILE_ESTIMATED, PROFILE_ESTIMATED).ns;
 	const struct profile_run *run = profile__run_const(p);
 	char a[TEXT_FIGURE];
 	struct text t = { 0 };
@@ -165,7 +193,7 @@ static void add_counters(struct text *out, const struct profile *p, enum profile
 static void add_losses(struct text *out, const struct profile *p)
 {
 	uint64_t launches = profile__total_count(p, PROFILE_LAUNCHES);
-	uint64_t timed = profile__total_count(p, PROFILE_GPU_NS);
+	uint64_t timed = closing__gpu_part(p, 0, PROFILE_OF_COPIES).launches;
 	char a[TEXT_FIGURE];
 	struct text t = { 0 };
 	size_t i;

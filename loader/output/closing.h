@@ -27,11 +27,14 @@ struct closing_options {
 /* 0 or a negative errno. */
 int closing__write(const struct profile *p, const struct closing_options *options, FILE *f);
 
-/* For closing*.c: the one form; GPU time of the values that have a flag, and their launches. */
+/*
+ * For closing*.c: the one form; GPU time of the values that have exactly these of the flags in `mask`,
+ * and their launches or copies.
+ */
 int closing__write_json(const struct profile *p, const struct closing_options *options, FILE *f);
 struct closing_part {
 	uint64_t ns, launches;
 };
-struct closing_part closing__gpu_part(const struct profile *p, enum profile_value_flags flag);
+struct closing_part closing__gpu_part(const struct profile *p, unsigned int flags, unsigned int mask);
 
 #endif

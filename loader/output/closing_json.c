@@ -21,19 +21,25 @@ static void add(uint64_t *sum, uint64_t n)
 		*sum = UINT64_MAX;
 }
 
-struct closing_part closing__gpu_part(const struct profile *p, enum profile_value_flags flag)
+struct closing_part closing__gpu_part(const struct profile *p, unsigned int flags, unsigned int mask)
 {
 	struct closing_part part = { 0 };
 	struct profile_value v;
 	size_t pos = 0;
 
 	while (profile__next(p, &pos, &v)) {
-		if (v.metric != PROFILE_GPU_NS || !(v.flags & flag))
+		if (v.metric != PROFILE_GPU_NS || (v.flags & mask) != flags)
 			continue;
 		add(&part.ns, v.value);
 		add(&part.launches, v.count);
 	}
 	return part;
+}
+
+/* Of launches, not of copies. */
+static struct closing_part of_launches(const struct profile *p, enum profile_value_flags flag)
+{
+	return closing__gpu_part(p, flag, flag | PROFILE_OF_COPIES);
 }
 
 static void number_if(struct text *t, bool known, const char *key, uint64_t value)
@@ -52,14 +58,14 @@ static void add_output(struct text *t, const struct closing_options *o)
 	};
 	static const char *const metrics[NR_PROFILE_METRICS] = {
 		[PROFILE_GPU_NS] = "gpu", [PROFILE_CPU_NS] = "cpu", [PROFILE_LAUNCHES] = "launches",
-		[PROFILE_CPU_SAMPLES] = "samples",
+		[PROFILE_CPU_SAMPLES] = "samples", [PROFILE_BYTES] = "bytes",
 	};
 	bool time = o->metric == PROFILE_GPU_NS || o->metric == PROFILE_CPU_NS;
 
 	json__string(t, "result", results[o->result]);
 	json__string(t, "file", o->written);
 	json__string(t, "metric", metrics[o->metric]);
-	json__string(t, "unit", time ? "nanoseconds" : "count");
+	json__string(t, "unit", time ? "nanoseconds" : o->metric == PROFILE_BYTES ? "bytes" : "count");
 	number_if(t, o->stats, "stacks", o->stats ? o->stats->lines : 0);
 	number_if(t, o->stats, "bytes", o->stats ? o->stats->bytes : 0);
 }
@@ -68,21 +74,27 @@ static void add_captured(struct text *t, const struct profile *p)
 {
 	const struct profile_run *run = profile__run_const(p);
 	bool samples = recorded_samples(p), launches = recorded(p, PROFILE_LAUNCHES);
-	struct closing_part uncalibrated = closing__gpu_part(p, PROFILE_UNCALIBRATED);
-	struct closing_part estimated = closing__gpu_part(p, PROFILE_ESTIMATED);
-	bool times = recorded(p, PROFILE_GPU_NS);
+	const struct closing_part timed = closing__gpu_part(p, 0, PROFILE_OF_COPIES);
+	const struct closing_part uncalibrated = of_launches(p, PROFILE_UNCALIBRATED);
+	const struct closing_part estimated = of_launches(p, PROFILE_ESTIMATED);
+	const struct closing_part copies = closing__gpu_part(p, PROFILE_OF_COPIES, PROFILE_OF_COPIES);
+	bool times = recorded(p, PROFILE_GPU_NS), bytes = recorded(p, PROFILE_BYTES);
 
 	json__number(t, "duration_ns", run->duration_ns);
 	number_if(t, samples, "frequency_hz", run->frequency);
 	number_if(t, samples, "cpu_samples", profile__nr_samples(p));
 	json__bool(t, "driver_seen", run->driver_seen);
 	number_if(t, launches, "launches", profile__total_count(p, PROFILE_LAUNCHES));
-	number_if(t, times, "timed", profile__total_count(p, PROFILE_GPU_NS));
-	number_if(t, times, "gpu_ns", profile__total(p, PROFILE_GPU_NS));
+	number_if(t, times, "timed", timed.launches);
+	number_if(t, times, "gpu_ns", timed.ns);
 	number_if(t, times, "uncalibrated", uncalibrated.launches);
 	number_if(t, times, "uncalibrated_ns", uncalibrated.ns);
 	number_if(t, times, "estimated", estimated.launches);
 	number_if(t, times, "estimated_ns", estimated.ns);
+	number_if(t, bytes, "copies", profile__total_count(p, PROFILE_BYTES));
+	number_if(t, bytes, "copied_bytes", profile__total(p, PROFILE_BYTES));
+	number_if(t, bytes, "copies_timed", copies.launches);
+	number_if(t, bytes, "copies_ns", copies.ns);
 	number_if(t, times && run->gpu_busy_known, "gpu_busy_ns", run->gpu_busy_ns);
 	json__share(t, "lost_share", profile__lost_share(p));
 }

@@ -40,6 +40,15 @@ void lookalike__break_start(struct text *t, size_t start)
 		*s = '?';
 }
 
+void lookalike__break_copy(struct text *t, size_t start)
+{
+	char *s = t->data + start;
+
+	if (!t->failed && t->len > start &&
+	    (!strcmp(s, "memset") || !strcmp(s, "memcpy") || !strncmp(s, "memcpy ", 7)))
+		*s = '?';
+}
+
 /* The number of characters of `set` that s, of `len`, ends with. */
 static size_t ending(const char *s, size_t len, const char *set)
 {

@@ -2,7 +2,7 @@
 /*
  * Names come from targets, and may read like what gpucollect itself writes: "[no stack]", "[GPU] gemm",
  * "memcpy_[k]". One sign of such a name becomes '?', so that no frame looks like what it isn't; all other
- * names stay as they are. Both look at the end of a text that is being made, from `start` on, and take a
+ * names stay as they are. All look at the end of a text that is being made, from `start` on, and take a
  * ';' for the ':' that it will be.
  */
 #ifndef OUTPUT_LOOKALIKE_H
@@ -19,5 +19,7 @@ void lookalike__break_start(struct text *t, size_t start);
  * ("f (x.py:3?"), code without a name ("libfoo.so?0x1234"), a hash ("gemm?06e5ca79").
  */
 void lookalike__break_end(struct text *t, size_t start);
+/* Of a kernel's name: what reads like a copy or set of memory, "?emset". */
+void lookalike__break_copy(struct text *t, size_t start);
 
 #endif

@@ -161,9 +161,11 @@ static void add_mark(struct text *t, const struct profile_frame *f)
 	lookalike__break_end(t, 0);
 }
 
-/* What stands for a name that there is none of; NULL: there is one. */
-static const char *instead_of_name(const struct profile_frame *f)
+/* What is a text of ours and no kernel's name; NULL: there is one. */
+static const char *own_text(const struct profile_frame *f)
 {
+	if (f->id == PROFILE_COPY)
+		return f->name;
 	if (f->id == PROFILE_GRAPH)
 		return "[graph]";
 	if (f->id == PROFILE_KERNEL_NAMELESS)
@@ -175,7 +177,7 @@ static const char *instead_of_name(const struct profile_frame *f)
 
 static bool add_gpu(struct text *t, const struct profile_frame *f)
 {
-	const char *instead = instead_of_name(f);
+	const char *instead = own_text(f);
 	bool shortened;
 	size_t start;
 
@@ -188,6 +190,7 @@ static bool add_gpu(struct text *t, const struct profile_frame *f)
 	shortened = shorten__add(t, f->name, NAMES_GPU_BYTES);
 	lookalike__break_start(t, start);
 	lookalike__break_end(t, start);
+	lookalike__break_copy(t, start);
 	return shortened;
 }
 
@@ -341,7 +344,7 @@ int names__new(const struct profile *p, bool annotate, struct names **out)
 		n->text[i] = make(f, false, annotate, &shortened);
 		if (!n->text[i])
 			goto out;
-		if (f->kind != PROFILE_GPU && !shortened)
+		if ((f->kind != PROFILE_GPU || f->id == PROFILE_COPY) && !shortened)
 			continue;
 		c[nr_candidates++] = (struct candidate){
 			.text = n->text[i], .frame = i,

@@ -26,6 +26,7 @@ struct table_of {
 	size_t nr, size;
 	uint64_t value;		/* of all rows */
 	uint64_t count;
+	uint64_t copies;	/* of these, what are no launches */
 };
 
 static int name_cmp(const void *a, const void *b)
@@ -68,6 +69,8 @@ static int collect(const struct profile *p, const struct names *names, enum prof
 		};
 		t->value = sum(t->value, v.value);
 		t->count = sum(t->count, v.count);
+		if (v.flags & PROFILE_OF_COPIES)
+			t->copies = sum(t->copies, v.count);
 	}
 	if (!t->nr)
 		return 0;
@@ -125,12 +128,16 @@ static void add_head(struct text *out, const struct layout *l, const struct tabl
 		     l->time ? text__duration(a, t->value) : text__count(a, t->value));
 	if (l->counted) {
 		text__add_string(out, " in ");
-		text__add_count(out, t->count, l->one, l->counted);
+		text__add_count(out, t->count - t->copies, l->one, l->counted);
+	}
+	if (t->copies) {
+		text__add_string(out, " and ");
+		text__add_count(out, t->copies, "copy or set", "copies and sets");
 	}
 	text__printf(out, "\n%9s", "share");
 	if (l->time)
 		text__printf(out, " %10s", "time");
-	text__printf(out, " %12s", l->counted ? l->counted : "launches");
+	text__printf(out, " %12s", t->copies ? "calls" : l->counted ? l->counted : "launches");
 	if (l->mean)
 		text__printf(out, " %9s", "mean");
 	text__printf(out, "  %s\n", l->what);

@@ -44,6 +44,7 @@ enum profile_work {
 	PROFILE_KERNEL_LAUNCH = 0,	/* name: of the kernel; NULL: not known */
 	PROFILE_KERNEL_NAMELESS = 1,	/* of a kernel that has no name */
 	PROFILE_GRAPH = 2,		/* of a graph, as a whole */
+	PROFILE_COPY = 3,		/* name: what a copy or set of memory is called */
 };
 
 /* Why a frame has no function name; the name is then module+offset or a text of ours in brackets. */
@@ -123,10 +124,11 @@ uint32_t profile__node_frame(const struct profile *p, uint32_t node);
 /* --- values ------------------------------------------------------------------------------ */
 
 enum profile_metric {
-	PROFILE_GPU_NS = 0,	/* device time attributed to the path; count: timed launches */
+	PROFILE_GPU_NS = 0,	/* device time attributed to the path; count: timed launches or copies */
 	PROFILE_CPU_NS = 1,	/* samples x period; count: samples */
 	PROFILE_LAUNCHES = 2,	/* launches; count: the same */
 	PROFILE_CPU_SAMPLES = 3,	/* samples, where they have no period; count: the same */
+	PROFILE_BYTES = 4,	/* copied or set in memory; count: copies */
 	NR_PROFILE_METRICS,
 };
 
@@ -134,6 +136,7 @@ enum profile_value_flags {
 	PROFILE_MEASURED = 0,
 	PROFILE_ESTIMATED = 1,		/* shared out or scaled up, not measured by itself */
 	PROFILE_UNCALIBRATED = 2,	/* a duration whose bracket's constant isn't known */
+	PROFILE_OF_COPIES = 4,		/* device time of copies, not of launches */
 };
 
 #define PROFILE_NO_LABEL UINT32_MAX

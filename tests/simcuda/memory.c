@@ -14,35 +14,62 @@ static void *host(CUdeviceptr p)
 	return (void *)(uintptr_t)p;
 }
 
+/* One call: what it is, and where. */
+struct op {
+	const char *entry;
+	const char *kind;		/* for the truth */
+	size_t bytes;
+	CUstream stream;
+	bool ptsz, async;
+};
+
+/* Held: its line is written when it has been placed, by whoever does that. */
+static void push(CUstream s, const struct work *w, const struct truth_line *l)
+{
+	struct queue_item *i = queue__push(s, I_WORK);
+
+	i->work = *w;
+	if (!copies_on)
+		return;
+	i->truth = malloc(sizeof(*l));
+	*i->truth = *l;
+}
+
 /* Takes its place in the stream; *done: it has become a node instead. */
-static CUresult occupy(CUstream handle, bool ptsz, bool async, int node_type, size_t bytes,
-		       CUstream *s, bool *done)
+static CUresult occupy(const struct op *op, CUstream *s, bool *done)
 {
 	struct thread *t = thread__self();
-	struct work w = { .ns = COPY_NS(bytes) };
+	struct work w = { .ns = COPY_NS(op->bytes) };
+	struct truth_line line;
 	CUgraphNode node = NULL;
-	CUresult r = stream__resolve(t, handle, ptsz, s);
+	CUresult r = stream__resolve(t, op->stream, op->ptsz, s);
 
 	*done = false;
-	if (!r && !async)
+	if (!r && !op->async)
 		r = capture__unsafe(t);
 	if (!r && capture__any())
-		r = capture__node(*s, node_type, &node);
+		r = capture__node(*s, strcmp(op->kind, "memset") ? CU_NODE_MEMCPY : CU_NODE_MEMSET, &node);
 	if (r)
 		return r;
+	line = (struct truth_line){ .entry = op->entry, .copy = op->kind, .bytes = op->bytes,
+				    .stream = op->stream, .ctx_id = (*s)->ctx->id, .tid = t->tid };
 	if (node) {
 		node->ns = w.ns;
 		capture__unlock();
 		*done = true;
+		trace__write(t, &line, SIM_NONE, SIM_NONE);
 		return CU_OK;
 	}
 	count(t, C_copies);
 	stream__reserve(*s, 1);
-	if (queue__holds(*s))
-		queue__push(*s, I_WORK)->work = w;
-	else
-		stream__place(*s, &w, now_ns());
+	if (queue__holds(*s)) {
+		push(*s, &w, &line);
+		stream__unlock(*s);
+		return CU_OK;
+	}
+	stream__place(*s, &w, now_ns());
 	stream__unlock(*s);
+	trace__write(t, &line, w.start, w.end);
 	return CU_OK;
 }
 
@@ -54,91 +81,111 @@ static CUresult finish(CUstream s, bool async)
 	return stream__wait_done(s);
 }
 
-static CUresult copy(void *to, const void *from, size_t n, CUstream handle, bool ptsz, bool async)
+/* Of a copy between any two addresses. */
+static const char *direction(const void *to, const void *from)
 {
+	bool to_device = memory__type(to) == MEMORY_DEVICE;
+
+	if (memory__type(from) == MEMORY_DEVICE)
+		return to_device ? "memcpy_DtoD" : "memcpy_DtoH";
+	return to_device ? "memcpy_HtoD" : "memcpy_HtoH";
+}
+
+static CUresult copy(const struct op *op, void *to, const void *from)
+{
+	struct op whole = *op;
 	CUstream s;
 	bool done;
-	CUresult r = occupy(handle, ptsz, async, CU_NODE_MEMCPY, n, &s, &done);
+	CUresult r;
 
+	if (!whole.kind)
+		whole.kind = direction(to, from);
+	r = occupy(&whole, &s, &done);
 	if (r || done)
 		return r;
-	if (n)
-		memmove(to, from, n);
-	return finish(s, async);
+	if (op->bytes)
+		memmove(to, from, op->bytes);
+	return finish(s, op->async);
 }
 
-static CUresult set8(CUdeviceptr to, unsigned char v, size_t n, CUstream handle, bool ptsz)
+/* The value's bytes again and again; sets without a stream run beside the host, too. */
+static CUresult set(const struct op *op, CUdeviceptr to, const void *value, size_t size)
 {
 	CUstream s;
 	bool done;
-	CUresult r = occupy(handle, ptsz, true, CU_NODE_MEMSET, n, &s, &done);
+	CUresult r = occupy(op, &s, &done);
 
-	if (!r && !done && n)
-		memset(host(to), v, n);
+	for (size_t i = 0; !r && !done && i < op->bytes; i += size)
+		memcpy((char *)host(to) + i, value, size);
 	return r;
 }
 
-static CUresult set32(CUdeviceptr to, unsigned v, size_t n, CUstream handle, bool ptsz)
-{
-	CUstream s;
-	bool done;
-	CUresult r = occupy(handle, ptsz, true, CU_NODE_MEMSET, n * 4, &s, &done);
-
-	for (size_t i = 0; !r && !done && i < n; i++)
-		((unsigned *)host(to))[i] = v;
-	return r;
-}
-
-/* Sets without a stream run beside the host too; only copies wait. */
-#define COPY(name, ptsz, to_type, to, from_type, from)                                            \
+#define COPY(name, ptsz_, to_type, to, from_type, from, kind_)                                    \
 	API(name, to_type d, from_type s, size_t n)                                               \
 	{                                                                                         \
 		ENTER();                                                                          \
-		RET(copy(to, from, n, NULL, ptsz, false));                                        \
+		RET(copy(&(struct op){ #name, kind_, n, NULL, ptsz_, false }, to, from));         \
 	}
-#define COPY_ASYNC(name, ptsz, to_type, to, from_type, from)                                      \
+#define COPY_ASYNC(name, ptsz_, to_type, to, from_type, from, kind_)                              \
 	API(name, to_type d, from_type s, size_t n, CUstream stream)                              \
 	{                                                                                         \
 		ENTER();                                                                          \
-		RET(copy(to, from, n, stream, ptsz, true));                                       \
+		RET(copy(&(struct op){ #name, kind_, n, stream, ptsz_, true }, to, from));        \
 	}
-COPY(cuMemcpy, false, CUdeviceptr, host(d), CUdeviceptr, host(s))
-COPY(cuMemcpy_ptds, true, CUdeviceptr, host(d), CUdeviceptr, host(s))
-COPY(cuMemcpyHtoD_v2, false, CUdeviceptr, host(d), const void *, s)
-COPY(cuMemcpyHtoD_v2_ptds, true, CUdeviceptr, host(d), const void *, s)
-COPY(cuMemcpyDtoH_v2, false, void *, d, CUdeviceptr, host(s))
-COPY(cuMemcpyDtoH_v2_ptds, true, void *, d, CUdeviceptr, host(s))
-COPY(cuMemcpyDtoD_v2, false, CUdeviceptr, host(d), CUdeviceptr, host(s))
-COPY(cuMemcpyDtoD_v2_ptds, true, CUdeviceptr, host(d), CUdeviceptr, host(s))
-COPY_ASYNC(cuMemcpyAsync, false, CUdeviceptr, host(d), CUdeviceptr, host(s))
-COPY_ASYNC(cuMemcpyAsync_ptsz, true, CUdeviceptr, host(d), CUdeviceptr, host(s))
-COPY_ASYNC(cuMemcpyHtoDAsync_v2, false, CUdeviceptr, host(d), const void *, s)
-COPY_ASYNC(cuMemcpyHtoDAsync_v2_ptsz, true, CUdeviceptr, host(d), const void *, s)
-COPY_ASYNC(cuMemcpyDtoHAsync_v2, false, void *, d, CUdeviceptr, host(s))
-COPY_ASYNC(cuMemcpyDtoHAsync_v2_ptsz, true, void *, d, CUdeviceptr, host(s))
-COPY_ASYNC(cuMemcpyDtoDAsync_v2, false, CUdeviceptr, host(d), CUdeviceptr, host(s))
-COPY_ASYNC(cuMemcpyDtoDAsync_v2_ptsz, true, CUdeviceptr, host(d), CUdeviceptr, host(s))
+COPY(cuMemcpy, false, CUdeviceptr, host(d), CUdeviceptr, host(s), NULL)
+COPY(cuMemcpy_ptds, true, CUdeviceptr, host(d), CUdeviceptr, host(s), NULL)
+COPY(cuMemcpyHtoD_v2, false, CUdeviceptr, host(d), const void *, s, "memcpy_HtoD")
+COPY(cuMemcpyHtoD_v2_ptds, true, CUdeviceptr, host(d), const void *, s, "memcpy_HtoD")
+COPY(cuMemcpyDtoH_v2, false, void *, d, CUdeviceptr, host(s), "memcpy_DtoH")
+COPY(cuMemcpyDtoH_v2_ptds, true, void *, d, CUdeviceptr, host(s), "memcpy_DtoH")
+COPY(cuMemcpyDtoD_v2, false, CUdeviceptr, host(d), CUdeviceptr, host(s), "memcpy_DtoD")
+COPY(cuMemcpyDtoD_v2_ptds, true, CUdeviceptr, host(d), CUdeviceptr, host(s), "memcpy_DtoD")
+COPY_ASYNC(cuMemcpyAsync, false, CUdeviceptr, host(d), CUdeviceptr, host(s), NULL)
+COPY_ASYNC(cuMemcpyAsync_ptsz, true, CUdeviceptr, host(d), CUdeviceptr, host(s), NULL)
+COPY_ASYNC(cuMemcpyHtoDAsync_v2, false, CUdeviceptr, host(d), const void *, s, "memcpy_HtoD")
+COPY_ASYNC(cuMemcpyHtoDAsync_v2_ptsz, true, CUdeviceptr, host(d), const void *, s, "memcpy_HtoD")
+COPY_ASYNC(cuMemcpyDtoHAsync_v2, false, void *, d, CUdeviceptr, host(s), "memcpy_DtoH")
+COPY_ASYNC(cuMemcpyDtoHAsync_v2_ptsz, true, void *, d, CUdeviceptr, host(s), "memcpy_DtoH")
+COPY_ASYNC(cuMemcpyDtoDAsync_v2, false, CUdeviceptr, host(d), CUdeviceptr, host(s), "memcpy_DtoD")
+COPY_ASYNC(cuMemcpyDtoDAsync_v2_ptsz, true, CUdeviceptr, host(d), CUdeviceptr, host(s), "memcpy_DtoD")
 
-#define SET(name, set, ptsz, type)                                                                \
+#define PEER_ASYNC(name, ptsz_)                                                                   \
+	API(name, CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n,             \
+	    CUstream stream)                                                                      \
+	{                                                                                         \
+		ENTER();                                                                          \
+		if (!dc || !sc)                                                                   \
+			RET(CU_INVALID_CONTEXT);                                                  \
+		RET(copy(&(struct op){ #name, "memcpy_PtoP", n, stream, ptsz_, true }, host(d),   \
+			 host(s)));                                                               \
+	}
+PEER_ASYNC(cuMemcpyPeerAsync, false)
+PEER_ASYNC(cuMemcpyPeerAsync_ptsz, true)
+
+#define SET(name, ptsz_, type)                                                                    \
 	API(name, CUdeviceptr d, type v, size_t n)                                                \
 	{                                                                                         \
 		ENTER();                                                                          \
-		RET(set(d, v, n, NULL, ptsz));                                                    \
+		RET(set(&(struct op){ #name, "memset", n * sizeof(v), NULL, ptsz_, true }, d, &v, \
+			sizeof(v)));                                                              \
 	}
-#define SET_ASYNC(name, set, ptsz, type)                                                          \
+#define SET_ASYNC(name, ptsz_, type)                                                              \
 	API(name, CUdeviceptr d, type v, size_t n, CUstream stream)                               \
 	{                                                                                         \
 		ENTER();                                                                          \
-		RET(set(d, v, n, stream, ptsz));                                                  \
+		RET(set(&(struct op){ #name, "memset", n * sizeof(v), stream, ptsz_, true }, d,   \
+			&v, sizeof(v)));                                                          \
 	}
-SET(cuMemsetD8_v2, set8, false, unsigned char)
-SET(cuMemsetD8_v2_ptds, set8, true, unsigned char)
-SET(cuMemsetD32_v2, set32, false, unsigned)
-SET(cuMemsetD32_v2_ptds, set32, true, unsigned)
-SET_ASYNC(cuMemsetD8Async, set8, false, unsigned char)
-SET_ASYNC(cuMemsetD8Async_ptsz, set8, true, unsigned char)
-SET_ASYNC(cuMemsetD32Async, set32, false, unsigned)
-SET_ASYNC(cuMemsetD32Async_ptsz, set32, true, unsigned)
+SET(cuMemsetD8_v2, false, unsigned char)
+SET(cuMemsetD8_v2_ptds, true, unsigned char)
+SET(cuMemsetD32_v2, false, unsigned)
+SET(cuMemsetD32_v2_ptds, true, unsigned)
+SET_ASYNC(cuMemsetD8Async, false, unsigned char)
+SET_ASYNC(cuMemsetD8Async_ptsz, true, unsigned char)
+SET_ASYNC(cuMemsetD16Async, false, unsigned short)
+SET_ASYNC(cuMemsetD16Async_ptsz, true, unsigned short)
+SET_ASYNC(cuMemsetD32Async, false, unsigned)
+SET_ASYNC(cuMemsetD32Async_ptsz, true, unsigned)
 
 /* --- allocation ------------------------------------------------------------------------------- */
 API(cuMemGetInfo_v2, size_t *unused, size_t *total)
@@ -162,14 +209,14 @@ API(cuMemAlloc_v2, CUdeviceptr *p, size_t n)
 	if (!r)
 		r = capture__unsafe(t);
 	if (!r)
-		*p = (CUdeviceptr)(uintptr_t)malloc(n);
+		*p = (CUdeviceptr)(uintptr_t)memory__allocate(n, MEMORY_DEVICE);
 	RET(r);
 }
 
 API(cuMemFree_v2, CUdeviceptr p)
 {
 	ENTER();
-	free(host(p));
+	memory__free(host(p));
 	RET(CU_OK);
 }
 
@@ -177,7 +224,7 @@ static CUresult host_alloc(void **p, size_t n)
 {
 	if (!p || !n)
 		return CU_INVALID_VALUE;
-	*p = malloc(n);
+	*p = memory__allocate(n, MEMORY_PINNED);
 	return CU_OK;
 }
 
@@ -193,7 +240,7 @@ API(cuMemHostAlloc, void **p, size_t n, unsigned flags)
 API(cuMemFreeHost, void *p)
 {
 	ENTER();
-	free(p);
+	memory__free(p);
 	RET(CU_OK);
 }
 
@@ -211,7 +258,7 @@ static CUresult alloc_async(CUdeviceptr *p, size_t n, CUstream handle, bool ptsz
 	CUresult r = stream__resolve(thread__self(), handle, ptsz, &s);
 
 	if (!r)
-		*p = (CUdeviceptr)(uintptr_t)malloc(n);
+		*p = (CUdeviceptr)(uintptr_t)memory__allocate(n, MEMORY_DEVICE);
 	return r;
 }
 
@@ -221,7 +268,7 @@ static CUresult free_async(CUdeviceptr p, CUstream handle, bool ptsz)
 	CUresult r = stream__resolve(thread__self(), handle, ptsz, &s);
 
 	if (!r)
-		free(host(p));
+		memory__free(host(p));
 	return r;
 }
 

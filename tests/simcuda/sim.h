@@ -280,6 +280,12 @@ CUresult capture__wait(CUstream s, CUevent e, bool external, bool *done);
 CUresult capture__legacy_used(CUstream s);
 void capture__forget_stream(CUstream s);
 
+/* --- memory (memory.c, pointers.c) ------------------------------------------------------------ */
+enum sim_memory { MEMORY_UNKNOWN = 0, MEMORY_PINNED = 1, MEMORY_DEVICE = 2 };	/* as CUmemorytype */
+void *memory__allocate(size_t n, enum sim_memory type);
+void memory__free(void *p);
+enum sim_memory memory__type(const void *p);
+
 /* --- modules (module.c) ----------------------------------------------------------------------- */
 struct CUfunc_st {
 	unsigned magic, spin;
@@ -335,6 +341,8 @@ CUgraphNode graph__add(CUgraph g, int type, const CUgraphNode *deps, size_t coun
 /* --- truth, trace, statistics (trace.c) ------------------------------------------------------- */
 struct truth_line {
 	const char *entry;
+	const char *copy;		/* what a copy or set is: "memcpy_HtoD"; NULL: it is a launch */
+	size_t bytes;			/* of that */
 	bool kernel;			/* else a graph */
 	const char *name;
 	size_t nodes;
@@ -344,7 +352,7 @@ struct truth_line {
 	int tid;
 	char *owned;			/* the name, if it could go before the line is written */
 };
-extern bool truth_on;
+extern bool truth_on, copies_on;
 void trace__open(void);
 void trace__write(struct thread *t, const struct truth_line *l, int64_t start, int64_t end);
 void trace__flush(struct thread *t);	/* before a wait: the buffer gets to the file */

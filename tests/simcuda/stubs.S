@@ -78,6 +78,11 @@ simcuda_gone:
 	movzbl	%sil, %esi
 	.endif
 	.endr
+	.irp	narrow, cuMemsetD16Async, cuMemsetD16Async_ptsz
+	.ifc	\name, \narrow
+	movzwl	%si, %esi
+	.endif
+	.endr
 	.endm
 
 	.macro	STUB_580 name, words, size, near

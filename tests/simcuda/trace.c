@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What happened, for tests to compare with: STANDIN_TRUTH, STANDIN_TRACE, STANDIN_STATS; and a place to
- * wait at: STANDIN_GATE.
+ * What happened, for tests to compare with: STANDIN_TRUTH, STANDIN_COPIES, STANDIN_TRACE,
+ * STANDIN_STATS; and a place to wait at: STANDIN_GATE.
  *
  * A launch is written through if its thread has written nothing for 10 ms or has just waited for
  * the device, else it is kept and written with the next ones. So a process that is killed loses
@@ -27,8 +27,8 @@ struct truth_buffer {
 	char text[ROOM];
 };
 
-bool truth_on;
-static int truth_fd = -1, trace_fd = -1, stats_fd = -1;
+bool truth_on, copies_on;
+static int truth_fd = -1, copies_fd = -1, trace_fd = -1, stats_fd = -1;
 static bool finished;
 static char gate_entry[64];
 static const char *gate_path;		/* NULL: no gate, or it was passed */
@@ -93,7 +93,9 @@ void trace__open(void)
 	truth_fd = open_for_append("STANDIN_TRUTH");
 	trace_fd = open_for_append("STANDIN_TRACE");
 	stats_fd = open_for_append("STANDIN_STATS");
+	copies_fd = open_for_append("STANDIN_COPIES");
 	truth_on = truth_fd >= 0;
+	copies_on = copies_fd >= 0;
 	gate__read(getenv("STANDIN_GATE"));
 	dev.traced = trace_fd >= 0 || gate_path;
 }
@@ -247,11 +249,29 @@ static struct truth_buffer *buffer__of(struct thread *t)
 	return b;
 }
 
+/* Copies are few: each is written through. */
+static void write_copy(const struct truth_line *l, int64_t start, int64_t end)
+{
+	char line[256], times[64] = "- -";
+	int n;
+
+	if (start != SIM_NONE)
+		snprintf(times, sizeof(times), "%lld %lld", (long long)start, (long long)end);
+	n = snprintf(line, sizeof(line), "%d %d %s %s %zu %p %u %s\n", dev.pid, l->tid, l->entry, l->copy,
+		     l->bytes, (const void *)l->stream, l->ctx_id, times);
+	if (copies_on)
+		write_all(copies_fd, line, (size_t)n);
+}
+
 void trace__write(struct thread *t, const struct truth_line *l, int64_t start, int64_t end)
 {
 	struct truth_buffer *b;
 	int64_t now;
 
+	if (l->copy) {
+		write_copy(l, start, end);
+		return;
+	}
 	if (!truth_on)
 		return;
 	b = buffer__of(t);

@@ -30,7 +30,7 @@ ENTRIES = ["", "cuLaunchKernel", "cuLaunchKernel_ptsz", "cuLaunchKernelEx", "cuL
 
 Result = collections.namedtuple(
     "Result", "channel id function stream duration name context device launches weight entry flags "
-    "cause load error")
+    "cause load error copy bytes")
 Site = collections.namedtuple(
     "Site", "pid tid kind id function stream grid block shared entry flags weight")
 Truth = collections.namedtuple(

@@ -8,11 +8,13 @@ START_TEST(only_measured_devices_have_constants)
 
 	ck_assert(calibration__find("NVIDIA H200", 11, 13000, &c));
 	ck_assert(calibration__find("NVIDIA H200", 11, 13020, &c));
+	ck_assert(!c.copies);	/* measured with kernels alone */
 	ck_assert(!calibration__find("NVIDIA H200", 11, 12080, &c));
 	ck_assert(!calibration__find("NVIDIA H200", 10, 13000, &c));
 	ck_assert(!calibration__find("NVIDIA H200 NVL", 15, 13000, &c));
 	ck_assert(!calibration__find("", 0, 13000, &c));
 	ck_assert(calibration__find("Stand-in 1", 10, 13000, &c));
+	ck_assert(c.copies);
 	ck_assert(!calibration__find("Stand-in", 8, 13000, &c));
 	ck_assert(!calibration__find("Stand-ins 1", 11, 13000, &c));
 }

@@ -148,7 +148,8 @@ static void on_result(void *ctx, const struct channel_result *r)
 {
 	(void)ctx;
 	called++;
-	ck_assert_uint_lt(r->entry, NR_LAUNCH_ENTRIES);
+	ck_assert_uint_lt(r->entry, r->flags & LAUNCH_COPY ? NR_CHANNEL_SLOTS : NR_LAUNCH_ENTRIES);
+	ck_assert_uint_lt(r->copy, NR_COPY_KINDS);
 	ck_assert_uint_lt(r->cause, NR_LAUNCH_CAUSES);
 	ck_assert_uint_le(r->load, LOAD_IDLE);
 	ck_assert_uint_ge(r->launches, 1);
@@ -203,6 +204,12 @@ static const struct channel_result good_result = {
 	.launches = 1, .weight = 1, .duration = 1000, .entry = ENTRY_LAUNCH_KERNEL,
 };
 
+static const struct channel_result good_copy = {
+	.head = { .size = sizeof(struct channel_result), .type = CHANNEL_RESULT },
+	.launches = 1, .weight = 1, .duration = 1000, .entry = SLOT_COPIES, .flags = LAUNCH_COPY,
+	.copy = NR_COPY_KINDS - 1, .bytes = ~0ull,
+};
+
 START_TEST(bad_results_end_the_channel)
 {
 	struct channel_result r = good_result;
@@ -221,6 +228,10 @@ START_TEST(bad_results_end_the_channel)
 	REFUSED(weight, 0);
 	REFUSED(entry, NR_LAUNCH_ENTRIES);
 	REFUSED(entry, 0xffff);
+	REFUSED(entry, SLOT_HTOD_ASYNC);
+	REFUSED(copy, COPY_HTOD);
+	REFUSED(bytes, 1);
+	REFUSED(flags, LAUNCH_COPY);		/* by the entry of a launch */
 	REFUSED(cause, NR_LAUNCH_CAUSES);
 	REFUSED(cause, CAUSE_PDL);		/* with a duration */
 	REFUSED(load, LOAD_IDLE + 1);
@@ -239,6 +250,19 @@ START_TEST(bad_results_end_the_channel)
 	REFUSED(head.type, 0);
 	REFUSED(head.type, NR_CHANNEL_TYPES);
 	REFUSED(head.type, 0xffff);
+
+	r = good_copy;
+	ck_assert_int_eq(verdict(&r, sizeof(r)), 1);
+#define COPY_REFUSED(field, value)					\
+	do {								\
+		r = good_copy;						\
+		r.field = value;					\
+		ck_assert_int_eq(verdict(&r, sizeof(r)), -EBADMSG);	\
+	} while (0)
+	COPY_REFUSED(entry, SLOT_COPIES - 1);
+	COPY_REFUSED(entry, NR_CHANNEL_SLOTS);
+	COPY_REFUSED(copy, NR_COPY_KINDS);
+	COPY_REFUSED(flags, 0);
 
 	three.r.launches = 3;
 	three.r.head.size = sizeof(three);
@@ -351,7 +375,11 @@ START_TEST(numbers_out_of_range_are_tamed)
 	segment->state = 77;
 	segment->reason = ~0u;
 	segment->detail = ~0u;
+	for (uint64_t i = 0; i < CHANNEL_SLOT_WORDS; i++)
+		segment->slots[i] = i + 1;
 	channel__status(channel, &status);
+	for (uint64_t i = 0; i < CHANNEL_SLOT_WORDS; i++)
+		ck_assert_uint_eq(status.slots[i], i + 1);
 	ck_assert_int_eq(status.state, CHANNEL_REFUSED);
 	ck_assert_int_eq(status.reason, REASON_NONE);
 	ck_assert_ptr_nonnull(channel__slot_name(status.detail));
@@ -360,10 +388,13 @@ START_TEST(numbers_out_of_range_are_tamed)
 	segment->threads[CHANNEL_THREADS - 1].launches[ENTRY_LAUNCH_KERNEL] = 4;
 	segment->threads[CHANNEL_THREADS - 1].results[CAUSE_PDL] = 5;
 	segment->threads[7].launches[ENTRY_GRAPH_LAUNCH] = 6;
+	segment->threads[1].copies = 8;
+	segment->threads[7].copies = 9;
 	channel__counters(channel, &sum);
 	ck_assert_uint_eq(sum.launches[ENTRY_LAUNCH_KERNEL], 7);
 	ck_assert_uint_eq(sum.results[CAUSE_PDL], 5);
 	ck_assert_uint_eq(sum.launched, 13);
+	ck_assert_uint_eq(sum.copies, 17);
 	channel__close(channel);
 }
 END_TEST
@@ -372,6 +403,8 @@ START_TEST(texts_exist_for_all_and_for_none)
 {
 	for (int i = -1; i <= NR_LAUNCH_CAUSES; i++)
 		ck_assert_uint_gt(strlen(channel__cause_text((enum launch_cause)i)), 0);
+	for (int i = -1; i <= NR_COPY_KINDS; i++)
+		ck_assert_int_eq(strncmp(channel__copy_text((enum copy_kind)i), "mem", 3), 0);
 	for (int i = -1; i <= NR_CHANNEL_REASONS; i++)
 		ck_assert_uint_gt(strlen(channel__reason_text((enum channel_reason)i)), 0);
 	for (uint32_t i = 0; i <= NR_CHANNEL_SLOTS; i++)

@@ -34,6 +34,78 @@ START_TEST(halves_meet_whichever_comes_first)
 }
 END_TEST
 
+static void record_copy(uint64_t id, uint32_t stack, uint32_t kind, uint64_t bytes)
+{
+	const struct rec_launch r = {
+		.tgid = (uint32_t)getpid(), .tid = 77, .id = id, .flags = LAUNCH_COPY,
+		.grid = { (uint32_t)bytes, (uint32_t)(bytes >> 32), kind },
+	};
+
+	ck_assert_int_eq(launches__record(launches, &process, &r, stack), 0);
+}
+
+static void put_copy(uint64_t id, enum copy_kind kind, uint64_t bytes, enum launch_cause cause)
+{
+	struct channel_result r = timed(id, cause ? 0 : 700);
+
+	r.entry = SLOT_COPIES;
+	r.flags = LAUNCH_COPY;
+	r.copy = kind;
+	r.bytes = bytes;
+	r.cause = (uint16_t)cause;
+	put_result(&r);
+}
+
+/* What the result says holds, for it came when more was known; without one the record's has to do. */
+START_TEST(copies_are_kept_apart_from_launches)
+{
+	const uint64_t large = 5ull << 32 | 7;
+
+	setup();
+	hello();
+	put_copy(1, COPY_DTOH, large, CAUSE_NONE);
+	put_copy(2, COPY_DTOH, 100, CAUSE_NO_STREAM);
+	put_copy(3, COPY_SET, 100, CAUSE_CAPTURED);
+	put_copy(4, COPY_SET, 100, CAUSE_LAUNCH_FAILED);
+	put_copy(5, COPY_SET, ~0ull, CAUSE_NONE);	/* its record was lost */
+	put_copy(6, COPY_SET, ~0ull, CAUSE_NONE);
+	record_copy(1, 11, COPY_UNKNOWN, 0);
+	record_copy(2, 10, COPY_DTOH, 100);
+	record_copy(3, 11, COPY_SET, 100);
+	record_copy(4, 11, COPY_SET, 100);
+	record_copy(7, 12, COPY_HTOD, large);
+	record_copy(8, 13, ~0u, 1);
+	record(9, 14, 0);
+	launches__poll(launches);
+	launches__finish(launches);
+	ck_assert_uint_eq(of_stack(11)->key.kind, TALLY_COPY);
+	ck_assert_uint_eq(of_stack(11)->key.work, COPY_DTOH);
+	ck_assert_uint_eq(of_stack(11)->count, 1);
+	ck_assert_uint_eq(of_stack(11)->bytes, large);
+	ck_assert_uint_eq(of_stack(11)->timed, 1);
+	ck_assert_uint_eq(of_stack(11)->ns, 700);
+	ck_assert_uint_eq(of_stack(10)->bytes, 100);
+	ck_assert_uint_eq(of_stack(10)->timed, 0);
+	ck_assert_uint_eq(of_stack(10)->untimed, 1);
+	ck_assert_uint_eq(of_stack(STACKS_NONE)->bytes, ~0ull);	/* and not less for two of them */
+	ck_assert_uint_eq(of_stack(12)->key.work, COPY_HTOD);
+	ck_assert_uint_eq(of_stack(12)->bytes, large);
+	ck_assert_uint_eq(of_stack(13)->key.work, COPY_UNKNOWN);
+	ck_assert_uint_eq(of_stack(14)->key.kind, TALLY_LAUNCH);
+	ck_assert_uint_eq(of_stack(14)->bytes, 0);
+	ck_assert_uint_eq(counters().copies_by_cause[CAUSE_NONE], 3);
+	ck_assert_uint_eq(counters().copies_by_cause[CAUSE_CAPTURED], 1);
+	ck_assert_uint_eq(counters().copies_by_cause[CAUSE_LAUNCH_FAILED], 1);
+	ck_assert_uint_eq(counters().copies_by_cause[CAUSE_NO_END], 2);
+	ck_assert_uint_eq(counters().by_cause[CAUSE_NONE], 0);
+	ck_assert_uint_eq(counters().by_cause[CAUSE_NO_END], 1);
+	ck_assert_uint_eq(counters().copies_no_stack, 2);
+	ck_assert_uint_eq(counters().no_stack, 0);
+	ck_assert_str_eq(launches__copy_name(COPY_PTOP), "memcpy PtoP");
+	ck_assert_str_eq(launches__copy_name(~0u), "memcpy");
+}
+END_TEST
+
 START_TEST(the_collectors_page_is_written)
 {
 	setup();
@@ -376,7 +448,7 @@ END_TEST
 
 UNIT_MAIN("launches",
 	  halves_meet_whichever_comes_first,
-	  the_collectors_page_is_written,
+	  the_collectors_page_is_written, copies_are_kept_apart_from_launches,
 	  a_launch_has_the_name_that_held_for_it,
 	  empty_absent_and_unknown_names_are_three_things,
 	  what_did_not_run_is_not_counted,

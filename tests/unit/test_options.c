@@ -96,14 +96,18 @@ START_TEST(what_is_wrong_is_said)
 		{ "--cgroup x -- x", "--cgroup", "command", "leave out --cgroup" },
 		{ "-a --inject --no-inject", "--inject", "--no-inject", "leave one out" },
 		{ "-a --inject --no-gpu", "--inject", "--no-gpu", "leave one out" },
-		{ "-a --metric time", "--metric", "time", "gpu, cpu or launches" },
-		{ "-a --metric ''", "--metric", "", "gpu, cpu or launches" },
+		{ "-a --metric time", "--metric", "time", "gpu, cpu, launches or bytes" },
+		{ "-a --metric ''", "--metric", "", "gpu, cpu, launches or bytes" },
 		{ "-a --metric launches --no-gpu", "--metric launches", "--no-gpu", "--metric "
 		  "cpu" },
 		{ "--metric gpu --no-gpu -- x", "--metric gpu", "--no-gpu", "leave --no-gpu out" },
 		{ "--metric gpu --no-inject -- x", "--metric "
 		  "gpu", "--no-inject", "leave --no-inject out" },
 		{ "--metric cpu --no-cpu -- x", "--metric cpu", "--no-cpu", "leave --no-cpu out" },
+		{ "--metric bytes --no-gpu -- x", "--metric bytes", "--no-gpu", "leave --no-gpu out" },
+		{ "-p 1 --metric bytes --no-inject", "--metric bytes", "--no-inject", "leave "
+		  "--no-inject out" },
+		{ "-a --metric bytes", "--metric bytes", "-a", "add --inject" },
 		{ "--no-cpu --no-gpu -- x", "--no-cpu", "--no-gpu", "leave one out" },
 		{ "-a -F 20 --no-cpu", "-F", "--no-cpu", "leave one out" },
 		{ "-a -q -v", "-q", "-v", "leave one out" },
@@ -152,6 +156,7 @@ START_TEST(what_is_right_is_taken)
 		{ "--metric cpu -- x", METRIC_CPU, DESTINATION_OWN_FILE, DESTINATION_OWN_FILE },
 		{ "--metric launches -o - -- "
 		  "x", METRIC_LAUNCHES, DESTINATION_STDOUT, DESTINATION_STDOUT },
+		{ "--metric bytes -- x", METRIC_BYTES, DESTINATION_OWN_FILE, DESTINATION_OWN_FILE },
 		{ "-f folded -- x", METRIC_GPU, DESTINATION_OWN_FILE, DESTINATION_OWN_FILE },
 		{ "-o x.folded -- x", METRIC_GPU, DESTINATION_FILE, DESTINATION_FILE },
 		{ "-p 1", METRIC_GPU, DESTINATION_STDOUT, DESTINATION_SUMMARY },
@@ -280,7 +285,7 @@ START_TEST(combinations_are_judged_one_by_one)
 	pid_t pid = 1;
 	unsigned int bad = 0, good = 0;
 
-	for (unsigned int i = 0; i < 1u << 13; i++) {
+	for (unsigned int i = 0; i < (METRIC_BYTES + 1u) << 11; i++) {
 		struct options o = { 0 };
 		int targets;
 		bool ok;
@@ -295,14 +300,15 @@ START_TEST(combinations_are_judged_one_by_one)
 		o.frequency_given = i >> 6 & 1;
 		o.quiet = i >> 7 & 1;
 		o.verbose = i >> 8 & 1;
-		o.metric = (enum options_metric)(i >> 9 & 3);
-		o.cgroup = i >> 11 & 1 ? "x" : NULL;
-		o.inject = i >> 12 & 1;
+		o.cgroup = i >> 9 & 1 ? "x" : NULL;
+		o.inject = i >> 10 & 1;
+		o.metric = (enum options_metric)(i >> 11);
 		targets = (int)o.nr_pids + o.all + (o.command != NULL) + (o.cgroup != NULL);
 		ok = targets == 1 && (!o.no_cpu || !o.no_gpu) && !(o.no_cpu && o.frequency_given) &&
 		     !(o.quiet && o.verbose) && !(o.inject && (o.no_inject || o.no_gpu));
 		switch (o.metric) {
 		case METRIC_GPU:
+		case METRIC_BYTES:
 			ok = ok && !o.no_gpu && !o.no_inject && (!o.all || o.inject);
 			break;
 		case METRIC_CPU:

@@ -350,6 +350,46 @@ START_TEST(gpu_time_is_labelled)
 }
 END_TEST
 
+#define COPY(text) { .kind = PROFILE_GPU, .id = PROFILE_COPY, .name = text }
+
+/* They stand beside the launches, in figures of their own. */
+START_TEST(copies_are_no_launches)
+{
+	const unsigned int of_copies = PROFILE_OF_COPIES;
+	struct profile *p = profile__new();
+	char *s;
+
+	ADD(PROFILE_LAUNCHES, 0, 11, 11, NATIVE("main"), GPU("k"));
+	ADD(PROFILE_GPU_NS, 0, 3000, 10, NATIVE("main"), GPU("k"));
+	ADD(PROFILE_BYTES, 0, 4096, 5, NATIVE("main"), COPY("memcpy HtoD"));
+	ADD(PROFILE_GPU_NS, of_copies, 500, 3, NATIVE("main"), COPY("memcpy HtoD"));
+	ADD(PROFILE_GPU_NS, of_copies | PROFILE_ESTIMATED, 500, 1, NATIVE("main"), COPY("memcpy HtoD"));
+	profile__run(p)->metrics = 1u << PROFILE_GPU_NS | 1u << PROFILE_LAUNCHES | 1u << PROFILE_BYTES;
+	profile__count(p, PROFILE_UNTIMED, "no end seen", 1);
+	s = closing(p, (struct closing_options){ .metric = PROFILE_BYTES, .written = "x",
+						 .stats = &(struct folded_stats){ .lines = 1 } });
+	has(s, ", 11 launches (10 timed, 3.00 us of GPU time), 5 copies and sets (4.00 KiB, 4 timed, "
+	       "1 of them by an estimate, 1.00 us of GPU time)\n");
+	has(s, "estimated: 12.5 %\n");
+	has(s, "counted, not timed: 1 of 11 launches");
+	has(s, "weights are bytes copied or set\n");
+	free(s);
+	s = closing(p, (struct closing_options){ .json = true, .metric = PROFILE_BYTES });
+	has(s, "\"metric\":\"bytes\",\"unit\":\"bytes\",");
+	has(s, "\"launches\":11,\"timed\":10,\"gpu_ns\":3000,");
+	has(s, "\"estimated\":0,\"estimated_ns\":0,\"copies\":5,\"copied_bytes\":4096,"
+	       "\"copies_timed\":4,\"copies_ns\":1000,");
+	free(s);
+	s = summary(p, (struct summary_options){ 0 });
+	has(s, "GPU time by kernel: 4.00 us in 10 launches and 4 copies and sets\n"
+	       "    share       time        calls      mean  kernel\n"
+	       "   75.0 %    3.00 us           10    300 ns  k\n"
+	       "   25.0 %    1.00 us            4    250 ns  memcpy HtoD\n\n");
+	free(s);
+	profile__free(p);
+}
+END_TEST
+
 START_TEST(one_is_not_several)
 {
 	struct folded_stats stats = { .lines = 1, .bytes = 10 };
@@ -441,6 +481,7 @@ START_TEST(scripts_get_the_same_unrounded)
 		"\"driver_seen\":false,"
 		"\"launches\":4000,\"timed\":null,\"gpu_ns\":null,\"uncalibrated\":null,"
 		"\"uncalibrated_ns\":null,\"estimated\":null,\"estimated_ns\":null,"
+		"\"copies\":null,\"copied_bytes\":null,\"copies_timed\":null,\"copies_ns\":null,"
 		"\"gpu_busy_ns\":null,\"lost_share\":0.150000,\"counters\":["
 		"{\"kind\":\"lost samples\",\"what\":\"ring buffer full\",\"count\":45}],"
 		"\"sample_stacks\":{\"events\":255,\"complete\":131,\"guessed\":80,\"marks\":{"
@@ -529,7 +570,7 @@ UNIT_MAIN("summary", the_table_adds_up_by_what_ends_the_stack, what_kernels_do_i
 	  without_times_launches_are_shown,
 	  rows_and_columns_have_limits, names_do_not_steer_the_terminal,
 	  quality_is_counted_by_event,
-	  the_end_says_what_is_missing_and_why, one_is_not_several, a_nameless_root_is_no_alarm,
-	  python_functions_have_names,
+	  the_end_says_what_is_missing_and_why, one_is_not_several, copies_are_no_launches,
+	  a_nameless_root_is_no_alarm, python_functions_have_names,
 	  scripts_get_the_same_unrounded, gpu_time_is_labelled,
 	  many_bad_files_are_not_all_listed, errors_come_back)
