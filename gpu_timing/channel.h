@@ -215,6 +215,23 @@ enum channel_slot {
 	SLOT_SET16_ASYNC_PTSZ,
 	SLOT_SET32_ASYNC,
 	SLOT_SET32_ASYNC_PTSZ,
+	/* Those without a stream: in the default one, or in the thread's own. */
+	SLOT_HTOD,
+	SLOT_HTOD_PTDS,
+	SLOT_DTOH,
+	SLOT_DTOH_PTDS,
+	SLOT_DTOD,
+	SLOT_DTOD_PTDS,
+	SLOT_COPY,
+	SLOT_COPY_PTDS,
+	SLOT_PEER,
+	SLOT_PEER_PTDS,
+	SLOT_SET8,
+	SLOT_SET8_PTDS,
+	SLOT_SET16,
+	SLOT_SET16_PTDS,
+	SLOT_SET32,
+	SLOT_SET32_PTDS,
 	NR_CHANNEL_SLOTS,
 };
 
@@ -317,7 +334,23 @@ enum launch_cause {
 	X(SLOT_SET16_ASYNC, "cuMemsetD16Async")				\
 	X(SLOT_SET16_ASYNC_PTSZ, "cuMemsetD16Async_ptsz")		\
 	X(SLOT_SET32_ASYNC, "cuMemsetD32Async")				\
-	X(SLOT_SET32_ASYNC_PTSZ, "cuMemsetD32Async_ptsz")
+	X(SLOT_SET32_ASYNC_PTSZ, "cuMemsetD32Async_ptsz")		\
+	X(SLOT_HTOD, "cuMemcpyHtoD_v2")					\
+	X(SLOT_HTOD_PTDS, "cuMemcpyHtoD_v2_ptds")			\
+	X(SLOT_DTOH, "cuMemcpyDtoH_v2")					\
+	X(SLOT_DTOH_PTDS, "cuMemcpyDtoH_v2_ptds")			\
+	X(SLOT_DTOD, "cuMemcpyDtoD_v2")					\
+	X(SLOT_DTOD_PTDS, "cuMemcpyDtoD_v2_ptds")			\
+	X(SLOT_COPY, "cuMemcpy")					\
+	X(SLOT_COPY_PTDS, "cuMemcpy_ptds")				\
+	X(SLOT_PEER, "cuMemcpyPeer")					\
+	X(SLOT_PEER_PTDS, "cuMemcpyPeer_ptds")				\
+	X(SLOT_SET8, "cuMemsetD8_v2")					\
+	X(SLOT_SET8_PTDS, "cuMemsetD8_v2_ptds")				\
+	X(SLOT_SET16, "cuMemsetD16_v2")					\
+	X(SLOT_SET16_PTDS, "cuMemsetD16_v2_ptds")			\
+	X(SLOT_SET32, "cuMemsetD32_v2")					\
+	X(SLOT_SET32_PTDS, "cuMemsetD32_v2_ptds")
 
 #define CHANNEL_SLOT_WORDS 4
 

@@ -137,9 +137,13 @@ struct stub_args stub__args(uint32_t slot)
 		return (struct stub_args){ .on_stack = 4 };
 	case SLOT_SET8_ASYNC:
 	case SLOT_SET8_ASYNC_PTSZ:
+	case SLOT_SET8:
+	case SLOT_SET8_PTDS:
 		return (struct stub_args){ .narrow = 2, .bits = 8 };
 	case SLOT_SET16_ASYNC:
 	case SLOT_SET16_ASYNC_PTSZ:
+	case SLOT_SET16:
+	case SLOT_SET16_PTDS:
 		return (struct stub_args){ .narrow = 2, .bits = 16 };
 	default:
 		return (struct stub_args){ 0 };

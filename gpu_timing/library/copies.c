@@ -80,99 +80,64 @@ static void settle(struct call *call, CUresult r, CUdeviceptr to, CUdeviceptr fr
 	errno = saved;
 }
 
-#define COPY_HOOK(name, slot, flags, kind, to_type, from_type)					\
-	static CUresult name(to_type to, from_type from, size_t bytes, CUstream stream)		\
+/* `more`: what is to be done about a copy once the driver has returned r. */
+#define COPY_HOOK(name, slot, flags, kind, bytes, in, more, params, args)			\
+	static CUresult name params								\
 	{											\
-		CUresult (*original)(to_type, from_type, size_t, CUstream) = lib.original[slot];	\
+		CUresult (*original) params = lib.original[slot];				\
 		struct call call;								\
 		CUresult r;									\
 												\
-		if (!begin(&call, slot, flags, kind, bytes, stream))				\
-			return original(to, from, bytes, stream);				\
-		r = original(to, from, bytes, stream);						\
+		if (!begin(&call, slot, flags, kind, bytes, in))				\
+			return original args;							\
+		r = original args;								\
+		more;										\
 		launch__end(&call, r);								\
 		return r;									\
 	}
 
-COPY_HOOK(htod_async, SLOT_HTOD_ASYNC, 0, COPY_HTOD, CUdeviceptr, const void *)
-COPY_HOOK(htod_async_ptsz, SLOT_HTOD_ASYNC_PTSZ, LAUNCH_PTSZ, COPY_HTOD, CUdeviceptr, const void *)
-COPY_HOOK(dtoh_async, SLOT_DTOH_ASYNC, 0, COPY_DTOH, void *, CUdeviceptr)
-COPY_HOOK(dtoh_async_ptsz, SLOT_DTOH_ASYNC_PTSZ, LAUNCH_PTSZ, COPY_DTOH, void *, CUdeviceptr)
-COPY_HOOK(dtod_async, SLOT_DTOD_ASYNC, 0, COPY_DTOD, CUdeviceptr, CUdeviceptr)
-COPY_HOOK(dtod_async_ptsz, SLOT_DTOD_ASYNC_PTSZ, LAUNCH_PTSZ, COPY_DTOD, CUdeviceptr, CUdeviceptr)
+#define LIST(...) __VA_ARGS__
 
-#define UNIFIED_HOOK(name, slot, flags)								\
-	static CUresult name(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)	\
-	{											\
-		CUresult (*original)(CUdeviceptr, CUdeviceptr, size_t, CUstream) =		\
-			lib.original[slot];							\
-		struct call call;								\
-		CUresult r;									\
-												\
-		if (!begin(&call, slot, flags, COPY_UNKNOWN, bytes, stream))			\
-			return original(to, from, bytes, stream);				\
-		r = original(to, from, bytes, stream);						\
-		settle(&call, r, to, from, bytes);						\
-		launch__end(&call, r);								\
-		return r;									\
-	}
+/* With a stream and without, each with its per-thread twin. */
+#define COPY_HOOKS(name, slot, kind, bytes, more, params, args)					\
+	COPY_HOOK(name##_async, slot##_ASYNC, 0, kind, bytes, stream, more,			\
+		  (LIST params, CUstream stream), (LIST args, stream))				\
+	COPY_HOOK(name##_async_ptsz, slot##_ASYNC_PTSZ, LAUNCH_PTSZ, kind, bytes, stream, more,	\
+		  (LIST params, CUstream stream), (LIST args, stream))				\
+	COPY_HOOK(name, slot, 0, kind, bytes, NULL, more, params, args)				\
+	COPY_HOOK(name##_ptds, slot##_PTDS, LAUNCH_PTSZ, kind, bytes, NULL, more, params, args)
 
-UNIFIED_HOOK(copy_async, SLOT_COPY_ASYNC, 0)
-UNIFIED_HOOK(copy_async_ptsz, SLOT_COPY_ASYNC_PTSZ, LAUNCH_PTSZ)
+#define NOTHING (void)0
 
-#define PEER_HOOK(name, slot, flags)								\
-	static CUresult name(CUdeviceptr to, CUcontext to_ctx, CUdeviceptr from,		\
-			     CUcontext from_ctx, size_t bytes, CUstream stream)			\
-	{											\
-		CUresult (*original)(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t,	\
-				     CUstream) = lib.original[slot];				\
-		struct call call;								\
-		CUresult r;									\
-												\
-		if (!begin(&call, slot, flags, COPY_PTOP, bytes, stream))			\
-			return original(to, to_ctx, from, from_ctx, bytes, stream);		\
-		r = original(to, to_ctx, from, from_ctx, bytes, stream);			\
-		launch__end(&call, r);								\
-		return r;									\
-	}
-
-PEER_HOOK(peer_async, SLOT_PEER_ASYNC, 0)
-PEER_HOOK(peer_async_ptsz, SLOT_PEER_ASYNC_PTSZ, LAUNCH_PTSZ)
-
-#define SET_HOOK(name, slot, flags, type)							\
-	static CUresult name(CUdeviceptr to, type value, size_t nr, CUstream stream)		\
-	{											\
-		CUresult (*original)(CUdeviceptr, type, size_t, CUstream) = lib.original[slot];	\
-		struct call call;								\
-		CUresult r;									\
-												\
-		if (!begin(&call, slot, flags, COPY_SET, nr * sizeof(type), stream))		\
-			return original(to, value, nr, stream);					\
-		r = original(to, value, nr, stream);						\
-		launch__end(&call, r);								\
-		return r;									\
-	}
-
-SET_HOOK(set8_async, SLOT_SET8_ASYNC, 0, uint8_t)
-SET_HOOK(set8_async_ptsz, SLOT_SET8_ASYNC_PTSZ, LAUNCH_PTSZ, uint8_t)
-SET_HOOK(set16_async, SLOT_SET16_ASYNC, 0, uint16_t)
-SET_HOOK(set16_async_ptsz, SLOT_SET16_ASYNC_PTSZ, LAUNCH_PTSZ, uint16_t)
-SET_HOOK(set32_async, SLOT_SET32_ASYNC, 0, uint32_t)
-SET_HOOK(set32_async_ptsz, SLOT_SET32_ASYNC_PTSZ, LAUNCH_PTSZ, uint32_t)
+COPY_HOOKS(htod, SLOT_HTOD, COPY_HTOD, n, NOTHING,
+	   (CUdeviceptr to, const void *from, size_t n), (to, from, n))
+COPY_HOOKS(dtoh, SLOT_DTOH, COPY_DTOH, n, NOTHING, (void *to, CUdeviceptr from, size_t n), (to, from, n))
+COPY_HOOKS(dtod, SLOT_DTOD, COPY_DTOD, n, NOTHING,
+	   (CUdeviceptr to, CUdeviceptr from, size_t n), (to, from, n))
+COPY_HOOKS(copy, SLOT_COPY, COPY_UNKNOWN, n, settle(&call, r, to, from, n),
+	   (CUdeviceptr to, CUdeviceptr from, size_t n), (to, from, n))
+COPY_HOOKS(peer, SLOT_PEER, COPY_PTOP, n, NOTHING,
+	   (CUdeviceptr to, CUcontext to_ctx, CUdeviceptr from, CUcontext from_ctx, size_t n),
+	   (to, to_ctx, from, from_ctx, n))
+COPY_HOOKS(set8, SLOT_SET8, COPY_SET, n, NOTHING,
+	   (CUdeviceptr to, uint8_t value, size_t n), (to, value, n))
+COPY_HOOKS(set16, SLOT_SET16, COPY_SET, n * 2, NOTHING,
+	   (CUdeviceptr to, uint16_t value, size_t n), (to, value, n))
+COPY_HOOKS(set32, SLOT_SET32, COPY_SET, n * 4, NOTHING,
+	   (CUdeviceptr to, uint32_t value, size_t n), (to, value, n))
 
 void *hook__copy(uint32_t slot)
 {
 	static void *const hooks[NR_CHANNEL_SLOTS - SLOT_COPIES] = {
-#define HOOK(slot, hook) [slot - SLOT_COPIES] = hook, [slot##_PTSZ - SLOT_COPIES] = hook##_ptsz
-		HOOK(SLOT_HTOD_ASYNC, htod_async),
-		HOOK(SLOT_DTOH_ASYNC, dtoh_async),
-		HOOK(SLOT_DTOD_ASYNC, dtod_async),
-		HOOK(SLOT_COPY_ASYNC, copy_async),
-		HOOK(SLOT_PEER_ASYNC, peer_async),
-		HOOK(SLOT_SET8_ASYNC, set8_async),
-		HOOK(SLOT_SET16_ASYNC, set16_async),
-		HOOK(SLOT_SET32_ASYNC, set32_async),
-#undef HOOK
+#define AT(slot) [slot - SLOT_COPIES]
+#define HOOKS(slot, hook)									\
+	AT(slot##_ASYNC) = hook##_async, AT(slot##_ASYNC_PTSZ) = hook##_async_ptsz,		\
+	AT(slot) = hook, AT(slot##_PTDS) = hook##_ptds
+		HOOKS(SLOT_HTOD, htod), HOOKS(SLOT_DTOH, dtoh), HOOKS(SLOT_DTOD, dtod),
+		HOOKS(SLOT_COPY, copy), HOOKS(SLOT_PEER, peer), HOOKS(SLOT_SET8, set8),
+		HOOKS(SLOT_SET16, set16), HOOKS(SLOT_SET32, set32),
+#undef HOOKS
+#undef AT
 	};
 
 	return hooks[slot - SLOT_COPIES];

@@ -51,6 +51,7 @@ static void add(struct copies *w, CUresult r, size_t bytes)
 }
 
 /* Waited for: of more than a few under way not all are timed, and their sizes differ. */
+#define AS_DEVICE(p) ((CUdeviceptr)(uintptr_t)(p))
 #define WAY(name, what, bytes, call)								\
 	static NOINLINE void name(size_t n)							\
 	{											\
@@ -66,11 +67,10 @@ WAY(dtoh, "memcpy DtoH", n * 2, cuMemcpyDtoHAsync_v2(host, device, n * 2, stream
 WAY(dtoh_own, "memcpy DtoH", n * 2, cuMemcpyDtoHAsync_v2_ptsz(host, device, n * 2, stream))
 WAY(dtod, "memcpy DtoD", n * 3, cuMemcpyDtoDAsync_v2(other, device, n * 3, NULL))
 WAY(dtod_own, "memcpy DtoD", n * 3, cuMemcpyDtoDAsync_v2_ptsz(other, device, n * 3, NULL))
-WAY(up, "memcpy HtoD", n, cuMemcpyAsync(device, (CUdeviceptr)(uintptr_t)host, n, stream))
-WAY(down, "memcpy DtoH", n, cuMemcpyAsync_ptsz((CUdeviceptr)(uintptr_t)host, device + n, n, stream))
+WAY(up, "memcpy HtoD", n, cuMemcpyAsync(device, AS_DEVICE(host), n, stream))
+WAY(down, "memcpy DtoH", n, cuMemcpyAsync_ptsz(AS_DEVICE(host), device + n, n, stream))
 WAY(across, "memcpy DtoD", n, cuMemcpyAsync(other + n, device, n, stream))
-WAY(beside, "memcpy HtoH", n, cuMemcpyAsync((CUdeviceptr)(uintptr_t)host,
-					    (CUdeviceptr)(uintptr_t)host + n, n, stream))
+WAY(beside, "memcpy HtoH", n, cuMemcpyAsync(AS_DEVICE(host), AS_DEVICE(host) + n, n, stream))
 WAY(peer, "memcpy PtoP", n, cuMemcpyPeerAsync(other, context, device, context, n, stream))
 WAY(peer_own, "memcpy PtoP", n, cuMemcpyPeerAsync_ptsz(other, context, device, context, n, NULL))
 WAY(set8, "memset", n, cuMemsetD8Async(device, 0x41, n, stream))
@@ -80,32 +80,42 @@ WAY(set16_own, "memset", n * 2, cuMemsetD16Async_ptsz(device, 0x4546, n, NULL))
 WAY(set32, "memset", n * 4, cuMemsetD32Async(device, 0x4748494a, n, stream))
 WAY(set32_own, "memset", n * 4, cuMemsetD32Async_ptsz(device, 0x4b4c4d4e, n, stream))
 
+/* Without a stream of their own. */
+WAY(now_htod, "memcpy HtoD", n, cuMemcpyHtoD_v2(device, host, n))
+WAY(now_htod_own, "memcpy HtoD", n + 8, cuMemcpyHtoD_v2_ptds(device, host, n + 8))
+WAY(now_dtoh, "memcpy DtoH", n, cuMemcpyDtoH_v2(host, device, n))
+WAY(now_dtoh_own, "memcpy DtoH", n, cuMemcpyDtoH_v2_ptds(host, device, n))
+WAY(now_dtod, "memcpy DtoD", n, cuMemcpyDtoD_v2(other, device, n))
+WAY(now_dtod_own, "memcpy DtoD", n, cuMemcpyDtoD_v2_ptds(other, device, n))
+WAY(now_up, "memcpy HtoD", n, cuMemcpy(device, AS_DEVICE(host), n))
+WAY(now_down, "memcpy DtoH", n, cuMemcpy_ptds(AS_DEVICE(host), device, n))
+WAY(now_peer, "memcpy PtoP", n, cuMemcpyPeer(other, context, device, context, n))
+WAY(now_peer_own, "memcpy PtoP", n, cuMemcpyPeer_ptds(other, context, device, context, n))
+WAY(now_set8, "memset", n, cuMemsetD8_v2(device, 0x41, n))
+WAY(now_set8_own, "memset", n, cuMemsetD8_v2_ptds(device, 0x41, n))
+WAY(now_set16, "memset", n * 2, cuMemsetD16_v2(device, 0x4142, n))
+WAY(now_set16_own, "memset", n * 2, cuMemsetD16_v2_ptds(device, 0x4142, n))
+WAY(now_set32, "memset", n * 4, cuMemsetD32_v2(device, 0x41424344, n))
+WAY(now_set32_own, "memset", n * 4, cuMemsetD32_v2_ptds(device, 0x41424344, n))
+
 static NOINLINE void launch(void)
 {
 	account__add(&launches, app__launch(kernel, stream, LAUNCH_NS), LAUNCH_NS);
 	KEEP_FRAME();
 }
 
+static void (*const calls[])(size_t n) = {
+	htod, htod_own, dtoh, dtoh_own, dtod, dtod_own, up, down, across, beside, peer, peer_own,
+	set8, set8_own, set16, set16_own, set32, set32_own,
+	now_htod, now_htod_own, now_dtoh, now_dtoh_own, now_dtod, now_dtod_own, now_up, now_down,
+	now_peer, now_peer_own, now_set8, now_set8_own, now_set16, now_set16_own, now_set32,
+	now_set32_own,
+};
+
 static NOINLINE void all(size_t n)
 {
-	htod(n);
-	htod_own(n);
-	dtoh(n);
-	dtoh_own(n);
-	dtod(n);
-	dtod_own(n);
-	up(n);
-	down(n);
-	across(n);
-	beside(n);
-	peer(n);
-	peer_own(n);
-	set8(n);
-	set8_own(n);
-	set16(n);
-	set16_own(n);
-	set32(n);
-	set32_own(n);
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		calls[i](n);
 	launch();
 	MUST(cuCtxSynchronize());
 	KEEP_FRAME();

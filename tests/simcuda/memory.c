@@ -149,6 +149,15 @@ COPY_ASYNC(cuMemcpyDtoHAsync_v2_ptsz, true, void *, d, CUdeviceptr, host(s), "me
 COPY_ASYNC(cuMemcpyDtoDAsync_v2, false, CUdeviceptr, host(d), CUdeviceptr, host(s), "memcpy_DtoD")
 COPY_ASYNC(cuMemcpyDtoDAsync_v2_ptsz, true, CUdeviceptr, host(d), CUdeviceptr, host(s), "memcpy_DtoD")
 
+#define PEER(name, ptsz_)                                                                         \
+	API(name, CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n)             \
+	{                                                                                         \
+		ENTER();                                                                          \
+		if (!dc || !sc)                                                                   \
+			RET(CU_INVALID_CONTEXT);                                                  \
+		RET(copy(&(struct op){ #name, "memcpy_PtoP", n, NULL, ptsz_, false }, host(d),    \
+			 host(s)));                                                               \
+	}
 #define PEER_ASYNC(name, ptsz_)                                                                   \
 	API(name, CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n,             \
 	    CUstream stream)                                                                      \
@@ -159,6 +168,8 @@ COPY_ASYNC(cuMemcpyDtoDAsync_v2_ptsz, true, CUdeviceptr, host(d), CUdeviceptr, h
 		RET(copy(&(struct op){ #name, "memcpy_PtoP", n, stream, ptsz_, true }, host(d),   \
 			 host(s)));                                                               \
 	}
+PEER(cuMemcpyPeer, false)
+PEER(cuMemcpyPeer_ptds, true)
 PEER_ASYNC(cuMemcpyPeerAsync, false)
 PEER_ASYNC(cuMemcpyPeerAsync_ptsz, true)
 
@@ -178,6 +189,8 @@ PEER_ASYNC(cuMemcpyPeerAsync_ptsz, true)
 	}
 SET(cuMemsetD8_v2, false, unsigned char)
 SET(cuMemsetD8_v2_ptds, true, unsigned char)
+SET(cuMemsetD16_v2, false, unsigned short)
+SET(cuMemsetD16_v2_ptds, true, unsigned short)
 SET(cuMemsetD32_v2, false, unsigned)
 SET(cuMemsetD32_v2_ptds, true, unsigned)
 SET_ASYNC(cuMemsetD8Async, false, unsigned char)

@@ -78,7 +78,7 @@ simcuda_gone:
 	movzbl	%sil, %esi
 	.endif
 	.endr
-	.irp	narrow, cuMemsetD16Async, cuMemsetD16Async_ptsz
+	.irp	narrow, cuMemsetD16_v2, cuMemsetD16_v2_ptds, cuMemsetD16Async, cuMemsetD16Async_ptsz
 	.ifc	\name, \narrow
 	movzwl	%si, %esi
 	.endif

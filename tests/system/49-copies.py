@@ -26,7 +26,10 @@ KINDS = ["memcpy", "memcpy HtoD", "memcpy DtoH", "memcpy DtoD", "memcpy PtoP", "
 ENTRIES = [name + twin for name in (
     "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemcpyAsync",
     "cuMemcpyPeerAsync", "cuMemsetD8Async", "cuMemsetD16Async", "cuMemsetD32Async")
-    for twin in ("", "_ptsz")]
+    for twin in ("", "_ptsz")] + [name + twin for name in (
+        "cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2", "cuMemcpyDtoD_v2", "cuMemcpy", "cuMemcpyPeer",
+        "cuMemsetD8_v2", "cuMemsetD16_v2", "cuMemsetD32_v2")
+        for twin in ("", "_ptds")]
 
 Copy = collections.namedtuple("Copy", "count bytes ns path what")
 Line = collections.namedtuple("Line", "pid tid entry kind bytes stream context start end")
@@ -106,11 +109,12 @@ def by_call():
         r, entry = results[s.id], ENTRIES[s.entry - first]
         stream = "0" if x.stream == "(nil)" else x.stream[2:]
         low, high, kind = map(int, s.grid.split(","))
-        asked = x.entry.startswith("cuMemcpyAsync")	# whose direction is known afterwards
+        # whose direction is known afterwards
+        asked = x.entry.split("_")[0] in ("cuMemcpy", "cuMemcpyAsync")
         good = entry == x.entry and r.entry == s.entry and s.stream == r.stream == stream and \
             low + (high << 32) == r.bytes == int(x.bytes) and s.function == r.function == "0" and \
             KINDS[r.copy].replace(" ", "_") == x.kind and kind == (0 if asked else r.copy) and \
-            bool(s.flags & timing.F_PTSZ) == entry.endswith("_ptsz") and \
+            bool(s.flags & timing.F_PTSZ) == entry.endswith(("_ptsz", "_ptds")) and \
             r.cause == timing.NONE and r.duration == int(x.end) - int(x.start)
         if not check(good, f"{s}\n{r}\n{x}"):
             break

@@ -214,6 +214,8 @@ START_TEST(only_the_narrow_argument_may_be_widened)
 	ck_assert_uint_eq(stub__args(SLOT_SET8_ASYNC).narrow, 2);
 	ck_assert_uint_eq(stub__args(SLOT_SET8_ASYNC_PTSZ).bits, 8);
 	ck_assert_uint_eq(stub__args(SLOT_SET16_ASYNC).bits, 16);
+	ck_assert_uint_eq(stub__args(SLOT_SET8_PTDS).bits, 8);
+	ck_assert_uint_eq(stub__args(SLOT_SET16).narrow, 2);
 	ck_assert_uint_eq(stub__args(SLOT_SET32_ASYNC).narrow, 0);
 	ck_assert_uint_eq(stub__args(ENTRY_LAUNCH_KERNEL).on_stack, 5);
 }
