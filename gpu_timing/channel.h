@@ -118,6 +118,7 @@ static inline __u64 copy__bytes(const __u32 grid[3])
 #define CHANNEL_MAX_HELD 24
 #define CHANNEL_MAX_STANDING 100
 #define CHANNEL_MAX_OUTSTANDING 400
+#define CHANNEL_MAX_WEIGHT 1024	/* 1 / the smallest chance that a launch has to be timed */
 
 enum channel_state {
 	/*

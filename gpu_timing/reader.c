@@ -162,7 +162,9 @@ static bool result_ok(const struct channel_result *r)
 	if (r->head.size < sizeof(*r) || !r->launches ||
 	    r->launches - 1 != (r->head.size - sizeof(*r)) / sizeof(r->more[0]))
 		return false;
-	return work_ok(r) && r->cause < NR_LAUNCH_CAUSES && r->load <= LOAD_IDLE && r->weight && r->duration < MAX_DURATION && (!r->duration || r->cause == CAUSE_NONE);
+	return work_ok(r) && r->cause < NR_LAUNCH_CAUSES && r->load <= LOAD_IDLE && r->weight &&
+	       r->weight <= CHANNEL_MAX_WEIGHT && r->duration < MAX_DURATION &&
+	       (!r->duration || r->cause == CAUSE_NONE);
 }
 
 static bool text_ok(const struct channel_head *head, size_t fixed, uint32_t len)

@@ -127,6 +127,7 @@ static int add_result(struct account *a, uint32_t stack, uint32_t tid, const str
 		counters->graphs += (key.flags & TALLY_GRAPH) != 0;
 	}
 	add.untimed = launches__by_mean((enum launch_cause)r->cause);
+	add.left_out = r->cause == CAUSE_OUTSTANDING;
 	return tally__add(a->shared->tally, &key, &add);
 }
 

@@ -268,7 +268,7 @@ static int look(struct python *py, struct process *p, bool last)
 		if (interpreter_of(py, file))
 			err = learn(py, p, &p->mappings[i], last);
 	}
-	return err == -EAGAIN ? err : 0;
+	return err == -EAGAIN || err == -ETIMEDOUT ? -EAGAIN : 0;
 }
 
 /* What a look takes is up to the process: lists may be long, and never be what they should. */
@@ -305,8 +305,10 @@ void python__mapped(struct python *py, struct process *p)
 void python__tick(struct python *py)
 {
 	uint64_t now = py->nr_waiting ? clock__now_ns() : 0;
-	size_t i, kept = 0;
+	size_t i, kept = 0, asked = 0;
 
+	for (i = 0; i < py->nr_waiting; i++)
+		asked += !py->waiting[i].refused;
 	for (i = 0; i < py->nr_waiting; i++) {
 		struct waiting w = py->waiting[i];
 		struct process *p = processes__at(py->processes, w.process);
@@ -320,7 +322,7 @@ void python__tick(struct python *py)
 			if (p->python.layout)
 				continue;
 			now = clock__now_ns();
-			w.delay = python__delay(w.delay, now - before, py->nr_waiting);
+			w.delay = python__delay(w.delay, now - before, asked);
 			w.at = now + w.delay;
 		}
 		py->waiting[kept++] = w;

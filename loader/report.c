@@ -9,26 +9,20 @@
 
 #include "bpf/gpucollect.h"
 #include "loader/base/table.h"
+#include "loader/estimate.h"
 #include "loader/base/text.h"
 #include "loader/path.h"
 #include "loader/works.h"
-
-/* Of a kind of work in a process: for launches and copies that were not timed themselves. */
-struct mean {
-	uint64_t timed, ns;
-	uint64_t others, others_ns;	/* see tally.h */
-};
 
 #define PULSE_ENTRIES 16
 #define PULSE_WORDS 256
 #define MOST_NS 9007199254740992.0	/* 2^53: 104 days */
 #define MISSING_SHOWN 5
-#define OWN_MEAN 3		/* timed launches that make a path's own mean better than the kernel's */
 
 struct report {
 	const struct report_input *in;
 	struct table *means;	/* hash of process and work -> index in mean */
-	struct mean *mean;
+	struct estimate_times *mean;
 	struct profile *profile;
 	struct path *path;		/* of the entry in hand */
 	struct table *python_threads;	/* process << 32 | thread: has Python frames in some stack */
@@ -61,6 +55,11 @@ static uint64_t mean_key(const struct tally_key *key)
 	return hash__mix((uint64_t)key->process << 32 | key->work) ^ form;
 }
 
+static struct estimate_times times_of(const struct tally_value *v)
+{
+	return (struct estimate_times){ v->timed, v->ns, v->chanced, v->others, v->others_ns };
+}
+
 static int find_means(struct report *r)
 {
 	size_t i, nr = tally__count(r->in->tally);
@@ -72,57 +71,53 @@ static int find_means(struct report *r)
 		return -ENOMEM;
 	for (i = 0; i < nr; i++) {
 		const struct tally_value *v = tally__at(r->in->tally, i);
+		const struct estimate_times times = times_of(v);
 
-		if (!v->timed)
+		/* What has no name isn't known to be alike; nor are graphs. */
+		if (!v->timed || !v->key.work)
 			continue;
 		if (!table__get(r->means, mean_key(&v->key), &at)) {
 			at = table__count(r->means);
 			if (table__set(r->means, mean_key(&v->key), at))
 				return -ENOMEM;
 		}
-		r->mean[at].timed += v->timed;
-		r->mean[at].ns += v->ns;
-		r->mean[at].others += v->others;
-		r->mean[at].others_ns += v->others_ns;
+		estimate__merge(&r->mean[at], &times);
 	}
 	return 0;
 }
 
-/*
- * Launches are left out where many are queued, so those that were timed there tell of them, and the others,
- * of which none could be left out, don't.
- */
-static double mean_ns(const struct mean *m)
+static int add_unknown(struct report *r, const struct tally_value *v)
 {
-	return m->others ? (double)m->others_ns / (double)m->others : (double)m->ns / (double)m->timed;
+	if (v->key.kind == TALLY_COPY)
+		return profile__count(r->profile, PROFILE_INFO, "copies without a time, none of the kind was timed",
+				      v->untimed);
+	return profile__count(r->profile, PROFILE_UNTIMED, "no launch of the kernel was timed", v->untimed);
 }
 
 static int add_estimate(struct report *r, const struct tally_value *v, uint32_t node,
 			uint32_t labels, unsigned int flags)
 {
-	struct mean mean = { v->timed, v->ns, v->others, v->others_ns };
-	bool copy = v->key.kind == TALLY_COPY;
-	uint64_t at;
-	double ns;
+	const struct estimate_times path = times_of(v), *kernel = NULL;
+	uint64_t nr[] = { v->left_out, v->untimed - v->left_out }, at;
+	double ns = 0, mean;
+	int i;
 
 	if (!v->untimed)
 		return 0;
-	/* One path's launches are more alike than all of a kernel's, if enough of them are known. */
-	if (v->timed < OWN_MEAN) {
-		if (!table__get(r->means, mean_key(&v->key), &at))
-			return copy ? profile__count(r->profile, PROFILE_INFO,
-						     "copies without a time, none of the kind was timed",
-						     v->untimed) :
-				      profile__count(r->profile, PROFILE_UNTIMED,
-						     "no launch of the kernel was timed", v->untimed);
-		mean = r->mean[at];
+	if (table__get(r->means, mean_key(&v->key), &at))
+		kernel = &r->mean[at];
+	for (i = 0; i < 2; i++) {
+		if (!nr[i])
+			continue;
+		if (!estimate__mean(&path, kernel, i == 0, &mean))
+			return add_unknown(r, v);
+		ns += mean * (double)nr[i];
 	}
-	ns = mean_ns(&mean) * (double)v->untimed + 0.5;
 	/* Times and weights are the target's: made up ones must not overflow. */
 	if (!(ns < MOST_NS))
 		ns = MOST_NS;
 	return profile__add(r->profile, node, labels, PROFILE_GPU_NS, flags | PROFILE_ESTIMATED,
-			    (uint64_t)ns, v->untimed);
+			    (uint64_t)(ns + 0.5), v->untimed);
 }
 
 static int add_values(struct report *r, const struct tally_value *v, uint32_t node, uint32_t labels)

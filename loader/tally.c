@@ -67,6 +67,8 @@ int tally__add(struct tally *t, const struct tally_key *key, const struct tally_
 	v->timed += add->timed;
 	v->ns += add->ns;
 	v->untimed += add->untimed;
+	v->left_out += add->left_out;
+	v->chanced += add->others != 0;
 	v->others += add->others;
 	v->others_ns += add->others * add->ns;
 	return 0;

@@ -43,9 +43,8 @@ struct tally_value {
 	uint64_t timed;		/* launches (here and below: or copies) that have a time */
 	uint64_t ns;		/* their device time */
 	uint64_t untimed;	/* that ran without a time: their kernel's mean may stand for it */
-	/* For their mean: launches that those timed by chance stand for besides themselves. */
-	uint64_t others;
-	uint64_t others_ns;
+	uint64_t left_out;	/* those of them that chance left out */
+	uint64_t chanced, others, others_ns;	/* see estimate.h */
 };
 
 /* What one record adds. */
@@ -55,6 +54,7 @@ struct tally_add {
 	uint64_t timed;
 	uint64_t ns;
 	uint64_t untimed;
+	uint64_t left_out;
 	uint64_t others;	/* that a timed one stands for: 1 / its chance, less 1 */
 };
 

@@ -11,6 +11,8 @@
 /* Of the brackets up to the limit so many are taken without any being left out. */
 #define ALL_HELD 4
 #define ALL_STANDING 60
+
+_Static_assert(1u << SHIFTS == CHANNEL_MAX_WEIGHT, "what the reader believes");
 #define ENDS_FROM 32	/* brackets without an end from which on one is looked for */
 #define MANY 128	/* the same, with or without */
 #define ENDS_AT_ONCE 128	/* some 30 us */

@@ -9,6 +9,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.environ["TOP"], "tests/tools"))
 import launches as L  # noqa: E402
+import slots  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 check = L.Checks()
@@ -105,7 +106,9 @@ def interrupt():
     check(t.status == 0 and " by kernel: " in t.text, f"-p: {t.status} {t.text!r}")
     # Without a line of progress, whose place is taken, "^C" keeps its line.
     t = Terminal([L.GPUCOLLECT, "-p", target.pid, "--metric", "launches", "-q"], L.environment(**HOW))
-    t.read(3)		# for some launches; until then it prints nothing
+    driver = slots.Driver(os.path.join(L.B, "simcuda/libcuda.so.1"))
+    L.wait_for(lambda: driver.away(target.pid), "-q: the library is in")
+    t.read(1)		# for some launches; until then it prints nothing
     t.type("\x03")
     t.wait()
     check(t.status == 0 and t.text.startswith("^C\r\nGPU time by kernel: "), f"-q: {t.status} {t.text!r}")

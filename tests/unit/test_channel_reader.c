@@ -226,6 +226,7 @@ START_TEST(bad_results_end_the_channel)
 	REFUSED(launches, 2);
 	REFUSED(launches, ~0u);
 	REFUSED(weight, 0);
+	REFUSED(weight, CHANNEL_MAX_WEIGHT + 1);
 	REFUSED(entry, NR_LAUNCH_ENTRIES);
 	REFUSED(entry, 0xffff);
 	REFUSED(entry, SLOT_HTOD_ASYNC);

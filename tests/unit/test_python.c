@@ -90,7 +90,7 @@ static void check_refused(struct process *p)
 	catch_stderr();
 	self__start();
 	python__mapped(self_python, p);
-	text = said(1000);
+	text = said(3000);
 	ck_assert_uint_eq(count(text, LOOK), 7);
 	ck_assert_uint_eq(count(text, WARNING), 1);
 	ck_assert_str_eq(said(1000), "");
@@ -98,7 +98,7 @@ static void check_refused(struct process *p)
 	for (int i = 0; i < 1000; i++)
 		python__mapped(self_python, p);
 	text = said(100);
-	ck_assert_uint_eq(count(text, LOOK), 1);
+	ck_assert_uint_le(count(text, LOOK), 1);
 	ck_assert_uint_eq(count(text, WARNING), 0);
 	for (int i = 0; i < 1000; i++) {
 		python__mapped(self_python, p);

@@ -36,12 +36,12 @@ START_TEST(equal_keys_add_up)
 }
 END_TEST
 
-/* A time that stands for several counts so often in the means, and once in the sum. */
+/* What a time stands for besides itself is kept beside the sum of times. */
 START_TEST(weights)
 {
 	const struct tally_add often = { .count = 1, .timed = 1, .ns = 100 };
 	const struct tally_add seldom = { .count = 1, .timed = 1, .ns = 500, .others = 9 };
-	const struct tally_add left_out = { .count = 1, .untimed = 1 };
+	const struct tally_add left_out = { .count = 1, .untimed = 1, .left_out = 1 };
 	struct tally *t = tally__new();
 	const struct tally_value *v;
 
@@ -54,6 +54,8 @@ START_TEST(weights)
 	ck_assert_uint_eq(v->timed, 2);
 	ck_assert_uint_eq(v->ns, 600);
 	ck_assert_uint_eq(v->untimed, 9);
+	ck_assert_uint_eq(v->left_out, 9);
+	ck_assert_uint_eq(v->chanced, 1);
 	ck_assert_uint_eq(v->others, 9);
 	ck_assert_uint_eq(v->others_ns, 4500);
 	tally__free(t);
