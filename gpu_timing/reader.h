@@ -24,8 +24,8 @@ struct channel;
 /*
  * Callbacks of channel__poll, all optional. What they get is checked: enumerations are in range,
  * lengths fit, launches >= 1, weight >= 1, a duration is below 2^53 ns and 0 where there is a
- * cause; what isn't flagged as a copy has neither its kind nor bytes. Names are the target's bytes and may hold anything. The memory is gone when the callback
- * returns.
+ * cause; what isn't flagged as a copy has neither its kind nor bytes. Names are the target's bytes and
+ * may hold anything. The memory is gone when the callback returns.
  */
 struct channel_handler {
 	void (*result)(void *ctx, const struct channel_result *result);

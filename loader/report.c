@@ -89,8 +89,8 @@ static int find_means(struct report *r)
 static int add_unknown(struct report *r, const struct tally_value *v)
 {
 	if (v->key.kind == TALLY_COPY)
-		return profile__count(r->profile, PROFILE_INFO, "copies without a time, none of the kind was timed",
-				      v->untimed);
+		return profile__count(r->profile, PROFILE_INFO,
+				      "copies without a time, none of the kind was timed", v->untimed);
 	return profile__count(r->profile, PROFILE_UNTIMED, "no launch of the kernel was timed", v->untimed);
 }
 

@@ -57,8 +57,9 @@ void launch__abandon(struct thread *t);
 /*
  * Counts the launch (enum launch_entry) or copy (enum channel_slot). False: nothing more to do than
  * to call the driver. The frame tells nesting: a launch from deeper in the same stack (our own calls
- * into the driver, a signal handler) isn't counted twice, one from further up means that the hook was left by a jump. A handler on another
- * stack may look like that too: so what was given up is known by its turn.
+ * into the driver, a signal handler) isn't counted twice, one from further up means that the hook was
+ * left by a jump. A handler on another stack may look like that too: so what was given up is known by
+ * its turn.
  */
 static inline bool launch__enter(struct call *call, uint32_t entry)
 {

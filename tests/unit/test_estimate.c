@@ -10,7 +10,7 @@ static double mean(const struct estimate_times *path, const struct estimate_time
 	return estimate__mean(path, kernel, left_out, &ns) ? ns : -1;
 }
 
-/* Twelve of 100 ns of which none could be left out; three of 500, 500, 800, which stand for 1, 3 and 6 more. */
+/* Twelve of 100 ns, none of which could be left out; three of 500, 500, 800 for 1, 3 and 6 others. */
 static const struct estimate_times burst = { 15, 12 * 100 + 1800, 3, 10, 500 + 1500 + 4800 };
 
 START_TEST(those_left_out_are_like_those_that_could_have_been)

@@ -192,7 +192,8 @@ START_TEST(only_the_narrow_argument_may_be_widened)
 		{ { 0, 3, 8 }, "0fb6d2" }, { { 0, 3, 16 }, "0fb7d2" },
 		{ { 0 }, "" },
 		/* %bl or %dh to %esi or %edx, %sil to %edi, %esi to itself */
-		{ { .on_stack = 9 }, "0fb6f3" }, { { .on_stack = 9 }, "0fb6d6" }, { { .on_stack = 9 }, "400fb6fe" }, { { .on_stack = 9 }, "89f6" },
+		{ { .on_stack = 9 }, "0fb6f3" }, { { .on_stack = 9 }, "0fb6d6" },
+		{ { .on_stack = 9 }, "400fb6fe" }, { { .on_stack = 9 }, "89f6" },
 	};
 	const size_t nr = sizeof(forms) / sizeof(forms[0]);
 
