@@ -20,7 +20,6 @@ import timing  # noqa: E402
 check = L.Checks()
 PROGRAM = f"{L.PROGRAMS}/gpu_copies"
 COPIES = os.path.join(L.TMP, "copies")
-F_COPY = 0x200
 KINDS = ["memcpy", "memcpy HtoD", "memcpy DtoH", "memcpy DtoD", "memcpy PtoP", "memcpy HtoH", "memset"]
 # The entries as they follow each other in channel.h, each with its per-thread twin.
 ENTRIES = [name + twin for name in (
@@ -100,7 +99,7 @@ def by_call():
     run = timing.Run([PROGRAM, "30", "1000"], library=timing.seen_library(), STANDIN_COPIES=COPIES)
     lines, channel = written(), run.channel
     results = {r.id: r for r in channel.results}
-    sites = [s for s in sorted(run.sites(), key=lambda s: s.id) if s.flags & F_COPY]
+    sites = [s for s in sorted(run.sites(), key=lambda s: s.id) if s.flags & timing.F_COPY]
     first = min(s.entry for s in sites)
     check(len(sites) == len(lines) == channel.count("copies"),
           f"{len(sites)} probes of {len(lines)} copies, {channel.count('copies')} counted")

@@ -110,7 +110,8 @@ def account(checks, channel, number, where, under_way=0):
     checks(not channel.broken, where, "the ring holds nonsense")
     checks.equal(channel.slots, 0, where, "slots")
     made = sum(v for k, v in channel.counts.items() if k.startswith("results["))
-    checks.equal(channel.count("launched"), channel.count("probes"), where, "launches and probes")
+    checks.equal(channel.count("launched") + channel.count("copies"), channel.count("probes"), where,
+                 "launches, copies and probes")
     checks(0 <= channel.count("probes") - made <= under_way, where, channel.count("probes"), "probes,",
            made, "results")
     if channel.results:
@@ -121,7 +122,7 @@ def account(checks, channel, number, where, under_way=0):
         gaps = [b - a for a, b in zip(ids, ids[1:]) if a >> 40 == b >> 40 and b - a != 1]
         checks(len(gaps) <= under_way + channel.count("lost_results"), where, "gaps in the ids:", gaps[:5])
         checks(all(r.name in channel.names for r in channel.results
-                   if not r.cause and not r.flags & timing.F_GRAPH), where, "names")
+                   if not r.cause and not r.flags & (timing.F_GRAPH | timing.F_COPY)), where, "names")
         checks({n[2] for n in channel.names.values()} <= {"spin_" + c for c in "abcd"}, where,
                channel.names)
         if channel.by_cause()[NONE]:

@@ -22,6 +22,7 @@ REASON_SHAPE, REASON_SLOT_FOREIGN, REASON_STOPPED, REASON_SILENT, REASON_NO_COLL
     REASON_EXIT, REASON_SUPERSEDED, REASON_STRAGGLER = 4, 8, 13, 14, 15, 16, 17, 18
 F_CAPTURED, F_PDL, F_GRAPH, F_TIMED, F_COOPERATIVE, F_FAILED, F_PTSZ, F_NO_BLOCK = \
     (1 << n for n in range(8))
+F_COPY = 1 << 9
 UNKNOWN, BUSY, IDLE = range(3)
 ENTRIES = ["", "cuLaunchKernel", "cuLaunchKernel_ptsz", "cuLaunchKernelEx", "cuLaunchKernelEx_ptsz",
            "cuLaunchCooperativeKernel", "cuLaunchCooperativeKernel_ptsz",
@@ -70,7 +71,8 @@ class Channel:
         return self.counts.get(key, 0)
 
     def by_cause(self):
-        return collections.Counter(r.cause for r in self.results)
+        """Of launches, not of copies."""
+        return collections.Counter(r.cause for r in self.results if not r.flags & F_COPY)
 
     def kernel(self, result):
         return self.names[result.name][2] if result.name in self.names else None
