@@ -28,11 +28,16 @@ CUresult event__check(CUevent e)
 	return CU_CONTEXT_IS_DESTROYED;
 }
 
-/* Takes it out of the list of the stream that it waits in, whoever that is. */
+/* Takes it out of the list of the stream that it waits in, or is going to wait in, whoever that is. */
 void event__unlink(CUevent e)
 {
 	CUstream s;
 
+	if (load(&e->when) == SIM_NEVER) {
+		pthread_mutex_lock(e->pending->lock);
+		e->seq++;
+		pthread_mutex_unlock(e->pending->lock);
+	}
 	while ((s = load(&e->stream))) {
 		CUevent *p;
 

@@ -52,6 +52,16 @@ CUstream stream__new(CUcontext c, int kind, unsigned flags)
 	return s;
 }
 
+static void forget_events(CUstream s)
+{
+	while (s->open) {
+		CUevent e = s->open;
+
+		s->open = e->next;
+		e->stream = NULL;
+	}
+}
+
 /* The handle is dead at once, work goes on; a stream with work of unknown end is kept till then. */
 void stream__free(CUstream s)
 {
@@ -60,12 +70,7 @@ void stream__free(CUstream s)
 	capture__forget_stream(s);
 	pthread_mutex_lock(s->lock);
 	store(&s->magic, M_DEAD);
-	while (s->open) {
-		CUevent e = s->open;
-
-		s->open = e->next;
-		e->stream = NULL;
-	}
+	forget_events(s);
 	s->destroyed = true;
 	busy = s->listed;
 	pthread_mutex_unlock(s->lock);
@@ -73,8 +78,12 @@ void stream__free(CUstream s)
 		slab__put(&slab, s);
 }
 
+/* That work may have reached records of events meanwhile. */
 void stream__reclaim(CUstream s)
 {
+	pthread_mutex_lock(s->lock);
+	forget_events(s);
+	pthread_mutex_unlock(s->lock);
 	slab__put(&slab, s);
 }
 

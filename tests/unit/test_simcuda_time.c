@@ -481,6 +481,30 @@ START_TEST(events_outlive_their_stream)
 }
 END_TEST
 
+START_TEST(an_event_may_be_reached_after_its_stream_is_gone)
+{
+	static unsigned word;
+	struct app a;
+	CUstream next;
+	CUevent e;
+
+	app__begin(&a);
+	e = event(0);
+	ok(cu(cuStreamWaitValue32)(a.stream, (CUdeviceptr)(uintptr_t)&word, 1, CU_WAIT_EQ));
+	ok(cu(cuEventRecord)(e, a.stream));
+	ok(cu(cuStreamDestroy_v2)(a.stream));
+	__atomic_store_n(&word, 1, __ATOMIC_SEQ_CST);
+	ok(cu(cuEventSynchronize)(e));
+	/* the handle comes again once that work is done, and the event waits in none any more */
+	do {
+		usleep(1000);
+		ok(cu(cuStreamCreate)(&next, CU_STREAM_NONBLOCKING));
+	} while (next != a.stream);
+	ok(cu(cuEventRecord)(e, next));
+	ok(cu(cuEventSynchronize)(e));
+}
+END_TEST
+
 UNIT_MAIN("simcuda time", a_bracket_is_the_kernels_length, a_bracket_has_the_constants_asked_for,
 	  elapsed_time_refuses_as_the_driver_does, truth_and_events_agree,
 	  streams_are_ordered_as_they_should,
@@ -490,4 +514,5 @@ UNIT_MAIN("simcuda time", a_bracket_is_the_kernels_length, a_bracket_has_the_con
 	  a_host_function_runs_in_order,
 	  what_was_made_in_a_reset_context_is_dead, contexts_are_told_apart,
 	  a_context_may_be_asked_to_its_end, a_context_that_goes_while_asked_crashes,
-	  a_forked_child_gets_what_the_driver_gives, events_outlive_their_stream)
+	  a_forked_child_gets_what_the_driver_gives, events_outlive_their_stream,
+	  an_event_may_be_reached_after_its_stream_is_gone)
