@@ -9,7 +9,11 @@
 
 #include "gpu_timing/library/library.h"
 
-static void note(CUstream handle, bool per_thread)
+/*
+ * Until the driver has taken the wait nothing is asked about stream or context, which may be gone: that would
+ * leave a line in its error log. A stream that isn't known yet has had no launch.
+ */
+static void note(CUstream handle, bool per_thread, bool taken)
 {
 	const struct thread *t = thread__self();
 	struct context *current = NULL;
@@ -21,9 +25,9 @@ static void note(CUstream handle, bool per_thread)
 		return;
 	if (!handle && per_thread)
 		handle = CU_STREAM_PER_THREAD;
-	if (!lib.driver.ctx_get_current(&ctx) && ctx)
-		current = context__get(ctx);
-	s = stream__get(handle, current, t);
+	if (stream__is_default(handle) && !lib.driver.ctx_get_current(&ctx))
+		current = taken ? context__get(ctx) : context__find(ctx);
+	s = taken ? stream__get(handle, current, t) : stream__find(handle, current, t);
 	if (s)
 		stream__hold(s);
 	errno = saved;
@@ -37,10 +41,10 @@ static void note(CUstream handle, bool per_thread)
 	do {											\
 		CUresult r_;									\
 												\
-		note(stream, per_thread);							\
+		note(stream, per_thread, false);						\
 		r_ = call;									\
 		if (!r_)									\
-			note(stream, per_thread);						\
+			note(stream, per_thread, true);						\
 		return r_;									\
 	} while (0)
 

@@ -162,6 +162,7 @@ static CUresult cooperative_multi(CUDA_LAUNCH_PARAMS *list, unsigned int nr, uns
 	for (unsigned int i = 0; !r && i < nr && i < MAX_MULTI; i++) {
 		const CUDA_LAUNCH_PARAMS *p = &list[i];
 
+		stream__disturb(p->hStream);
 		describe(&call.t->launch, p->function, p->hStream, LAUNCH_COOPERATIVE);
 		set_shape(&call.t->launch, p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX,
 			  p->blockDimY, p->blockDimZ, p->sharedMemBytes);

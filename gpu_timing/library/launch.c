@@ -8,11 +8,6 @@
 
 #define LAST_WAIT_NS 1000000ull
 
-static bool is_default(CUstream stream)
-{
-	return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
-}
-
 /*
  * May a record be put into this stream at all? Asked in this order: without a current context the
  * calls about default streams fail, and a failure leaves a line in the driver's error log; a
@@ -26,7 +21,7 @@ static enum launch_cause find_stream(struct call *call)
 	struct context *current = NULL;
 	CUcontext handle = NULL;
 
-	if (is_default(call->stream)) {
+	if (stream__is_default(call->stream)) {
 		if (lib.driver.ctx_get_current(&handle) || !handle)
 			return CAUSE_OTHER_CONTEXT;
 	}

@@ -27,7 +27,7 @@ static uint64_t key_of(CUstream handle, const struct context *current, const str
 {
 	uint64_t index;
 
-	if (handle && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD)
+	if (!stream__is_default(handle))
 		return (uint64_t)handle;
 	if (!current)
 		return 0;
@@ -110,6 +110,22 @@ struct stream *stream__get(CUstream handle, struct context *current, const struc
 	if (s && unlikely(!load_acquire(&s->context)))
 		ask_context(s, handle, key, current);
 	return s;
+}
+
+struct stream *stream__find(CUstream handle, const struct context *current, const struct thread *t)
+{
+	uint64_t key = key_of(handle, current, t);
+	uint32_t from = first_way(key);
+
+	return key > KEY_RETIRED ? find(key, from, from + STREAM_WAYS) : NULL;
+}
+
+void stream__disturb(CUstream handle)
+{
+	struct stream *s = stream__find(handle, NULL, NULL);
+
+	if (s)
+		__atomic_add_fetch(&s->seq, 1, __ATOMIC_ACQ_REL);
 }
 
 struct context *stream__context(const struct stream *s)

@@ -58,11 +58,20 @@ enum stream_lock {
 	STREAM_SUSPENDED = 2,	/* held across a call that may destroy its context */
 };
 
+static inline bool stream__is_default(CUstream handle)
+{
+	return !handle || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD;
+}
+
 /*
  * The element of a stream, made if need be; NULL: no room. Default streams (NULL, 1, 2) are those
  * of `current`, CU_STREAM_PER_THREAD also of t; `current` isn't needed for others.
  */
 struct stream *stream__get(CUstream handle, struct context *current, const struct thread *t);
+/* The same if there is one; nobody is asked. */
+struct stream *stream__find(CUstream handle, const struct context *current, const struct thread *t);
+/* Work was put into it by a call that is never bracketed: whoever has a bracket under way there is told. */
+void stream__disturb(CUstream handle);
 /* Its context, as long as that lives, else NULL. */
 struct context *stream__context(const struct stream *s);
 

@@ -12,6 +12,9 @@
  *	gpu_hazards failing		launches that the driver refuses
  *	gpu_hazards modules COUNT	a new module for each launch, unloaded at once
  *	gpu_hazards steady COUNT MS	one launch each MS milliseconds
+ *	gpu_hazards gone		waits put into streams, and by a thread, whose context is gone
+ *	gpu_hazards inside FIFO		a list of launches while another thread is inside of a launch into
+ *					the same stream (STANDIN_GATE=cuLaunchKernel:FIFO)
  * With a guest that raises SIGUSR1 inside a launch:
  *	gpu_hazards jump | nested | above | forked	what the handler does: jumps out of it,
  *			launches, launches on a stack of its own above the thread's, forks
@@ -200,6 +203,68 @@ static void steady(long count, long ms)
 	MUST(cuStreamSynchronize(stream));
 }
 
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* It stays the current one of another thread. */
+static void *destroy(void *arg)
+{
+	MUST(cuCtxDestroy_v2(arg));
+	return NULL;
+}
+
+static void gone(void)
+{
+	CUdeviceptr word;
+	pthread_t thread;
+	CUcontext second;
+	CUstream s;
+
+	MUST(cuMemAlloc_v2(&word, 4));
+	MUST(cuMemsetD8_v2(word, 1, 4));
+	MUST(cuCtxCreate_v2(&second, 0, 0));
+	s = app__stream();
+	launch(one, stream, 1000);
+	pthread_create(&thread, NULL, destroy, second);
+	pthread_join(thread, NULL);
+	wrong += cuStreamWaitValue32_v2(s, word, 1, CU_WAIT_GEQ) != CU_CONTEXT_IS_DESTROYED;
+	wrong += cuLaunchHostFunc(s, nothing, NULL) != CU_CONTEXT_IS_DESTROYED;
+	wrong += cuLaunchHostFunc(NULL, nothing, NULL) != CU_CONTEXT_IS_DESTROYED;
+	MUST(cuLaunchHostFunc(stream, nothing, NULL));
+	MUST(cuStreamWaitValue32_v2(stream, word, 1, CU_WAIT_GEQ));
+	MUST(cuCtxSetCurrent(context));
+}
+
+static void *launch_outer(void *arg)
+{
+	(void)arg;
+	MUST(cuCtxSetCurrent(context));
+	launch(one, stream, 10000);
+	return NULL;
+}
+
+static void inside(const char *fifo)
+{
+	uint64_t ns = 10000;
+	void *params[] = { &ns };
+	CUmultiDeviceLaunch list = { two, 1, 1, 1, 32, 1, 1, 0, stream, params };
+	char ready[4096];
+	pthread_t thread;
+	FILE *f;
+
+	snprintf(ready, sizeof(ready), "%s.ready", fifo);
+	pthread_create(&thread, NULL, launch_outer, NULL);
+	while (access(ready, F_OK))
+		usleep(100);
+	MUST(cuLaunchCooperativeKernelMultiDevice(&list, 1, 0));
+	acc[0].launches++;
+	f = fopen(fifo, "we");
+	wrong += !f || fputc('x', f) < 0 || fclose(f);
+	pthread_join(thread, NULL);
+}
+
 static void on_signal(int sig)
 {
 	(void)sig;
@@ -284,6 +349,10 @@ int main(int argc, char **argv)
 		modules(count);
 	else if (!strcmp(mode, "steady"))
 		steady(count, argc > 3 ? atol(argv[3]) : 1);
+	else if (!strcmp(mode, "gone"))
+		gone();
+	else if (!strcmp(mode, "inside"))
+		inside(argv[2]);
 	else
 		with_signals();
 	if (forked > 0 && (waitpid(forked, &status, 0) != forked || status))

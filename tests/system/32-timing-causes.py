@@ -6,6 +6,7 @@ timeout: 300
 Each cause of gpu_timing/channel.h is brought about on purpose; how often is known beforehand from
 the program or the fault, never from the library.
 """
+import os
 import sys
 
 import timing
@@ -138,6 +139,11 @@ def threads_and_signals():
     # an undisturbed bracket holds its own kernel and no other
     checks(all(abs(r.duration - 1000) < 2 for r in run.channel.results if r.cause == NONE),
            "shared: times", sorted({r.duration for r in run.channel.results})[:10])
+    # a list of launches is never bracketed, but it disturbs the bracket that another thread has there
+    fifo = os.path.join(timing.TMP, "gate")
+    os.mkfifo(fifo)
+    causes, run = hazard("inside", fifo, STANDIN_GATE=f"cuLaunchKernel:{fifo}")
+    checks.equal(causes, {DISTURBED: 1, ENTRY: 1}, "inside")
     causes, run = hazard("errno")
     checks.equal(causes, {NONE: 200}, "errno")
     causes, run = hazard("failing")

@@ -132,7 +132,8 @@ def device_counters():
     for where, command in (("chains", program("gpu_chains", 20)), ("capture", program("gpu_capture")),
                            ("contexts", program("gpu_contexts", 20)), ("case", case("capture", "other")),
                            ("ends", program("gpu_ends", "fork")),
-                           ("modules", program("gpu_hazards", "modules", 100))):
+                           ("modules", program("gpu_hazards", "modules", 100)),
+                           ("gone", program("gpu_hazards", "gone"))):
         counts = []
         for library in ("/nonexistent", LIBRARY):
             run = Run(command, library=library, STANDIN_STATS="stats")
