@@ -18,11 +18,6 @@ checks = timing.Checks()
 SEEN = timing.seen_library()
 
 
-def exact(ns, duration):
-    """The driver gives a float of milliseconds; that is all that may be lost."""
-    return abs(ns - duration) <= 1 + duration / 2**23
-
-
 def flags_of(truth):
     flags = F_PTSZ if truth.entry.endswith("_ptsz") else 0
     flags |= F_COOPERATIVE if "Cooperative" in truth.entry else 0
@@ -54,7 +49,7 @@ def compare_one(where, site, result, truth, channel):
         return "timed"
     if (result.cause == CAPTURED) != (truth.start is None):
         return "captured"
-    if result.cause == NONE and not exact(result.duration, truth.end - truth.start):
+    if result.cause == NONE and not timing.exact(result.duration, truth.end - truth.start):
         return f"duration {result.duration} not {truth.end - truth.start}"
     return None
 

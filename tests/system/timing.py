@@ -20,9 +20,8 @@ NONE, CAPTURED, PDL, POOL_EMPTY, OUTSTANDING, OTHER_CONTEXT, RECORD_FAILED, LAUN
 STARTING, ARMED, RUNNING, PASSIVE, REFUSED = range(5)
 REASON_SHAPE, REASON_SLOT_FOREIGN, REASON_STOPPED, REASON_SILENT, REASON_NO_COLLECTOR, \
     REASON_EXIT, REASON_SUPERSEDED, REASON_STRAGGLER = 4, 8, 13, 14, 15, 16, 17, 18
-F_CAPTURED, F_PDL, F_GRAPH, F_TIMED, F_COOPERATIVE, F_FAILED, F_PTSZ, F_NO_BLOCK = \
-    (1 << n for n in range(8))
-F_COPY = 1 << 9
+F_CAPTURED, F_PDL, F_GRAPH, F_TIMED, F_COOPERATIVE, F_FAILED, F_PTSZ, F_NO_BLOCK, \
+    F_STREAM_UNKNOWN, F_COPY = (1 << n for n in range(10))
 UNKNOWN, BUSY, IDLE = range(3)
 ENTRIES = ["", "cuLaunchKernel", "cuLaunchKernel_ptsz", "cuLaunchKernelEx", "cuLaunchKernelEx_ptsz",
            "cuLaunchCooperativeKernel", "cuLaunchCooperativeKernel_ptsz",
@@ -241,6 +240,11 @@ def program(name, *args):
 
 def case(name, *args):
     return [os.path.join(CASES, name), *map(str, args)]
+
+
+def exact(ns, duration):
+    """The driver gives a float of milliseconds; that is all that may be lost."""
+    return abs(ns - duration) <= 1 + duration / 2**23
 
 
 def account(checks, channel, where):
