@@ -30,9 +30,12 @@ def fail(text):
 
 
 def folded(path):
+    """All but copies and sets, of which the programs here keep no account."""
     for line in open(path, encoding="utf-8", errors="replace"):
         stack, _, weight = line.rstrip("\n").rpartition(" ")
-        yield stack.split(";"), int(weight)
+        frames = stack.split(";")
+        if not re.match(r"\[GPU\] (memcpy|memset)\b", frames[-1]):
+            yield frames, int(weight)
 
 
 def bare(frame):
