@@ -21,10 +21,13 @@ INTERNAL = re.compile(r"_?PyEval_.*|_PyFunction_Vectorcall.*|_?PyObject_(Call|Ve
 
 
 def folded(path):
+    """All but copies and sets: the marks are of lines that launch."""
     with open(path, encoding="utf-8", errors="replace") as f:
         for line in f:
             stack, _, weight = line.rstrip("\n").rpartition(" ")
-            yield stack.split(";"), int(weight)
+            frames = stack.split(";")
+            if not re.match(r"\[GPU\] (memcpy|memset)\b", frames[-1]):
+                yield frames, int(weight)
 
 
 def python_frame(frame):

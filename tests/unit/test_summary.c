@@ -384,7 +384,7 @@ START_TEST(copies_are_no_launches)
 	has(s, "GPU time by kernel: 4.00 us in 10 launches and 4 copies and sets\n"
 	       "    share       time        calls      mean  kernel\n"
 	       "   75.0 %    3.00 us           10    300 ns  k\n"
-	       "   25.0 %    1.00 us            4    250 ns  memcpy HtoD\n\n");
+	       "   25.0 %    1.00 us            4    250 ns  memcpy HtoD\n");
 	free(s);
 	profile__free(p);
 }
