@@ -20,7 +20,7 @@ import slots  # noqa: E402
 
 check = L.Checks()
 DRIVER = slots.Driver(os.path.join(L.B, "simcuda/libcuda.so.1"))
-ALL_SLOTS = 69	# that the library swaps in the stand-in driver
+ALL_SLOTS = slots.SWAPPED
 
 
 class Steady:

@@ -18,7 +18,7 @@ import slots  # noqa: E402
 
 check = L.Checks()
 DRIVER = slots.Driver(os.path.join(L.B, "simcuda/libcuda.so.1"))
-ALL_SLOTS = 29	# that the library swaps in the stand-in driver
+ALL_SLOTS = slots.SWAPPED
 EMPTY, NO_PERMISSION = 2, 77
 NOBODY = 65534
 KERNEL_THREAD = 0x200000	# PF_KTHREAD

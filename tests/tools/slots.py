@@ -5,6 +5,8 @@ import re
 import struct
 import subprocess
 
+SWAPPED = 69	# slots that the library swaps in the stand-in driver
+
 
 def mappings(pid, path):
     """(start, end, offset, protection) of the file's mappings in the process."""
