@@ -9,8 +9,8 @@
 
 #include "bpf/gpucollect.h"
 #include "loader/base/table.h"
-#include "loader/estimate.h"
 #include "loader/base/text.h"
+#include "loader/estimate.h"
 #include "loader/path.h"
 #include "loader/works.h"
 
