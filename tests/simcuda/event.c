@@ -140,6 +140,7 @@ static void record_now(CUevent e, CUstream s)
 		i->event = e;
 		i->event_seq = e->seq;
 		e->pending = s;
+		store(&e->denied, SIM_NONE);
 		store(&e->when, SIM_NEVER);
 	} else {
 		now = now_ns();
@@ -216,6 +217,10 @@ static bool event__ready(CUevent e)
 
 	if (!load(&e->recorded))
 		return true;
+	if (unlikely(when == SIM_NEVER)) {
+		store(&e->denied, now_ns());
+		return load(&e->when) <= load(&e->denied);
+	}
 	if (unlikely(dev.always_busy))
 		return when <= load(&dev.synced_until);
 	return when <= now_ns();

@@ -72,19 +72,6 @@ static void item__work(CUstream s, struct queue_item *i)
 	}
 }
 
-static void item__record(CUstream s, struct queue_item *i)
-{
-	int64_t base = stream__base(s), when = base > i->enqueued ? base : i->enqueued;
-	CUevent e = i->event;
-
-	if (e->magic == M_EVENT && e->seq == i->event_seq)
-		event__place(e, s, when, false);
-	if (entries(i->kind))
-		stream__took_entry(s, when);
-	if (i->mark)
-		store(&i->mark->when, when);
-}
-
 static void stream__delay(CUstream s, int64_t until)
 {
 	if (until <= s->end)
@@ -94,6 +81,24 @@ static void stream__delay(CUstream s, int64_t until)
 	s->end = until;
 	if (stream__blocking(s) && s->ctx->blocking_end < until)
 		s->ctx->blocking_end = until;
+}
+
+static void item__record(CUstream s, struct queue_item *i)
+{
+	int64_t base = stream__base(s), when = base > i->enqueued ? base : i->enqueued;
+	CUevent e = i->event;
+
+	/* What it waited for may have been over earlier, but nobody has looked at that until now. */
+	if (e->magic == M_EVENT && e->seq == i->event_seq && load(&e->denied) >= when) {
+		when = load(&e->denied) + 1;
+		stream__delay(s, when);
+	}
+	if (e->magic == M_EVENT && e->seq == i->event_seq)
+		event__place(e, s, when, false);
+	if (entries(i->kind))
+		stream__took_entry(s, when);
+	if (i->mark)
+		store(&i->mark->when, when);
 }
 
 /* Done if its time is known now. */

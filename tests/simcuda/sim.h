@@ -236,6 +236,7 @@ struct CUevent_st {
 	uint64_t capture_id;		/* last recorded in that capture, 0: not in one */
 	bool recorded, idle;
 	int64_t when;			/* reached; SIM_NEVER: not known yet */
+	int64_t denied;			/* somebody was told then that it is not reached */
 	int64_t before;			/* start of the work behind it, SIM_NONE: there is none */
 	int64_t after;			/* end of the work before it */
 	unsigned long long stream_id;
