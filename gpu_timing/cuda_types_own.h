@@ -54,6 +54,11 @@ typedef enum {
 	CU_MEMORYTYPE_UNIFIED = 4,
 } CUmemorytype;
 
+typedef enum {
+	CU_STREAM_DEFAULT = 0,
+	CU_STREAM_NON_BLOCKING = 1,
+} CUstream_flags;
+
 #define CU_STREAM_LEGACY ((CUstream)0x1)
 #define CU_STREAM_PER_THREAD ((CUstream)0x2)
 

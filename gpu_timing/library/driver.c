@@ -123,6 +123,7 @@ static bool take_calls(struct driver *d)
 	d->ctx_get_id = call(d, "cuCtxGetId");
 	d->from_green = call(d, "cuCtxFromGreenCtx");
 	d->stream_get_ctx = call(d, "cuStreamGetCtx");
+	d->stream_get_flags = call(d, "cuStreamGetFlags");
 	d->stream_is_capturing = call(d, "cuStreamIsCapturing");
 	d->exchange_mode = call(d, "cuThreadExchangeStreamCaptureMode");
 	d->event_create = call(d, "cuEventCreate");

@@ -36,6 +36,7 @@ struct driver {
 	CUresult (*ctx_get_id)(CUcontext ctx, unsigned long long *id);	/* may be NULL */
 	CUresult (*from_green)(CUcontext *ctx, CUgreenCtx green);	/* may be NULL */
 	CUresult (*stream_get_ctx)(CUstream stream, CUcontext *ctx);
+	CUresult (*stream_get_flags)(CUstream stream, unsigned int *flags);	/* may be NULL */
 	CUresult (*stream_is_capturing)(CUstream stream, CUstreamCaptureStatus *status);
 	CUresult (*exchange_mode)(CUstreamCaptureMode *mode);
 	CUresult (*event_create)(CUevent *event, unsigned int flags);

@@ -117,11 +117,8 @@ void launch__begin(struct call *call, CUstream stream)
 	fire(t, call->session);
 	session__leave(t, call->was_inside);
 
-	if (t->stream && t->turn == call->turn) {
-		call->alone = !__atomic_fetch_add(&t->stream->active, 1, __ATOMIC_ACQ_REL);
-		t->entered = 1;
-		call->seq = __atomic_add_fetch(&t->stream->seq, 1, __ATOMIC_ACQ_REL);
-	}
+	if (t->stream && t->turn == call->turn)
+		stream__enter(t, &call->before);
 	if (t->bracket && t->turn == call->turn) {
 		call->error = lib.driver.event_record(context__bracket(t->bracket)->begin,
 						      call->stream);
@@ -186,7 +183,7 @@ static void record_end(struct call *call)
 		call->error = r;
 		return;
 	}
-	if (!call->alone || load_acquire(&t->stream->seq) != call->seq)
+	if (!stream__is_undisturbed(t, &call->before))
 		call->cause = CAUSE_DISTURBED;
 	b->load = LOAD_UNKNOWN;
 	if (lib.driver.cheap_elapsed) {
@@ -232,9 +229,7 @@ static void publish(struct call *call, uint32_t name)
 
 static void let_go(struct thread *t, bool forget)
 {
-	if (t->entered)
-		__atomic_sub_fetch(&t->stream->active, 1, __ATOMIC_ACQ_REL);
-	t->entered = 0;
+	stream__leave(t);
 	if (t->bracket)
 		give_back(t, forget);
 	t->stream = NULL;
@@ -290,10 +285,7 @@ void launch__end(struct call *call, CUresult result)
 		   load_acquire(&lib.memory->guard.open) == call->session) {
 		record_end(call);
 	}
-	if (t->entered) {
-		t->entered = 0;
-		__atomic_sub_fetch(&t->stream->active, 1, __ATOMIC_ACQ_REL);
-	}
+	stream__leave(t);
 	if (session__enter(t, call->session, &was)) {
 		finish(call, result);
 		session__leave(t, was);

@@ -20,18 +20,18 @@
 #include <string.h>
 
 #include "gpu_timing/library/session.h"
+#include "gpu_timing/library/stream.h"
 
 struct call {
 	struct thread *t;
 	struct context *context;	/* of the bracket */
 	CUstream stream;		/* as given to the driver's calls */
-	uint32_t seq;			/* of the stream, when this launch began in it */
+	struct stream_moment before;
 	uint32_t weight;
 	uint32_t turn;
 	uint32_t session;
 	uint32_t was_inside;
 	uint64_t begun;			/* CLOCK_MONOTONIC ns: the first record was made */
-	bool alone;			/* no other launch was under way in the stream */
 	enum launch_cause cause;
 	CUresult error;
 };

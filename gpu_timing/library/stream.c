@@ -56,7 +56,7 @@ static void release(struct stream *s)
 {
 	uint32_t i = (uint32_t)(s - table()->streams);
 
-	s->context = s->serial = s->pdl = s->since = s->held = 0;
+	s->context = s->serial = s->pdl = s->since = s->held = s->order = 0;
 	__atomic_and_fetch(&table()->used[i / 64], ~(1ull << i % 64), __ATOMIC_RELAXED);
 	store_relaxed(&s->dead, 0u);
 	store_release(&table()->keys[i], 0ull);
@@ -83,10 +83,22 @@ static struct stream *insert(uint64_t key, uint32_t from)
 	return NULL;
 }
 
+static enum stream_order order_of(CUstream handle)
+{
+	unsigned int flags = CU_STREAM_DEFAULT;
+
+	if (!handle || handle == CU_STREAM_LEGACY)
+		return ORDER_LEGACY;
+	if (handle != CU_STREAM_PER_THREAD && lib.driver.stream_get_flags)
+		lib.driver.stream_get_flags(handle, &flags);
+	return flags & CU_STREAM_NON_BLOCKING ? ORDER_FREE : ORDER_BLOCKING;
+}
+
 static void ask_context(struct stream *s, CUstream handle, uint64_t key, struct context *current)
 {
 	CUcontext ctx;
 
+	store_relaxed(&s->order, (uint32_t)order_of(handle));
 	if (!(key & KEY_DEFAULT)) {
 		/* Never asked of the legacy stream: that destroys captures. */
 		current = lib.driver.stream_get_ctx(handle, &ctx) ? NULL : context__get(ctx);
@@ -137,6 +149,45 @@ struct context *stream__context(const struct stream *s)
 		return NULL;
 	c = context__at(number);
 	return load_relaxed(&c->serial) == load_relaxed(&s->serial) ? c : NULL;
+}
+
+/* Those of the other kind tell what comes between: of its own the stream's number does. */
+void stream__enter(struct thread *t, struct stream_moment *moment)
+{
+	struct stream *s = t->stream;
+	uint32_t order = load_relaxed(&s->order);
+	struct context *c = order == ORDER_FREE ? NULL : stream__context(s);
+
+	moment->alone = !__atomic_fetch_add(&s->active, 1, __ATOMIC_ACQ_REL);
+	t->entered = 1;
+	moment->seq = __atomic_add_fetch(&s->seq, 1, __ATOMIC_ACQ_REL);
+	moment->others = 0;
+	t->among = c;
+	if (!c)
+		return;
+	__atomic_add_fetch(&c->under_way[order], 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&c->begun[order], 1, __ATOMIC_SEQ_CST);
+	moment->others = __atomic_load_n(&c->begun[!order], __ATOMIC_SEQ_CST);
+	moment->alone &= !__atomic_load_n(&c->under_way[!order], __ATOMIC_SEQ_CST);
+}
+
+bool stream__is_undisturbed(const struct thread *t, const struct stream_moment *moment)
+{
+	const struct stream *s = t->stream;
+
+	return moment->alone && load_acquire(&s->seq) == moment->seq &&
+	       (!t->among || load_acquire(&t->among->begun[!load_relaxed(&s->order)]) == moment->others);
+}
+
+void stream__leave(struct thread *t)
+{
+	if (!t->entered)
+		return;
+	t->entered = 0;
+	if (t->among)
+		__atomic_sub_fetch(&t->among->under_way[load_relaxed(&t->stream->order)], 1, __ATOMIC_ACQ_REL);
+	t->among = NULL;
+	__atomic_sub_fetch(&t->stream->active, 1, __ATOMIC_ACQ_REL);
 }
 
 /*

@@ -13,6 +13,7 @@
 
 #include "gpu_timing/channel.h"
 
+struct context;
 struct stream;
 
 struct thread {
@@ -21,6 +22,7 @@ struct thread {
 	uint32_t bracket;		/* taken and not yet published: its number + 1 */
 	void *frame;			/* of the outermost hook that is under way, else NULL */
 	struct stream *stream;		/* of that launch */
+	struct context *among;		/* in which it counts as under way, or NULL */
 	uint32_t entered;		/* bool: counted as active in it */
 	uint32_t turn;			/* of that launch: another value means that it was given up */
 	uint32_t inside;		/* bool: of the session (session.h) */
