@@ -146,6 +146,10 @@ static int take(struct borrow *b, const struct thread_choice *c)
 			return err;
 		}
 		err = remote__prepare(&b->remote);
+		if (err == -EBUSY) {	/* a moment later it may be fit */
+			remote__release(&b->remote);
+			return TRY_NEXT;
+		}
 		if (err == -EAGAIN && c->kind != THREAD_RUNNING)
 			snprintf(b->why, sizeof(b->why), "it is in a system call that only the kernel can "
 				 "go on with");

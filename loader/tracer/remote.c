@@ -219,7 +219,7 @@ int remote__prepare(struct remote *r)
 	int err;
 
 	if (interrupted__is_elsewhere(r))
-		return -EAGAIN;
+		return -EBUSY;
 	if (r->timed && !r->call.nr)
 		return -EAGAIN;
 	frame__home(&r->regs, &in.regs);

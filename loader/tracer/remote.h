@@ -65,8 +65,9 @@ int remote__stop(struct remote *r, pid_t tid);
 void remote__release(struct remote *r);
 
 /*
- * Prepares the way home on its stack. 0; -EAGAIN: not from where it is stopped; -EOPNOTSUPP,
- * -EFAULT, -ESRCH, …: not this thread.
+ * Prepares the way home on its stack. 0; -EAGAIN: not from where it is stopped; -EBUSY: not just
+ * now, though it may still sleep there when it is stopped again; -EOPNOTSUPP, -EFAULT, -ESRCH, …: not
+ * this thread.
  */
 int remote__prepare(struct remote *r);
 
