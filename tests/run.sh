@@ -6,6 +6,7 @@
 #   tests/run.sh PATTERN…        those whose name holds one of the texts (unit/, system/30, …)
 #   tests/run.sh FILE…           these files, as system tests
 #   -t SECONDS                   the time limit of a test that states none (300)
+#   -1                           one at a time
 #   -l                           only lists the names
 #
 # A test is a program: status 0 is passed, 77 skipped with the reason as the last line it printed,
@@ -24,10 +25,11 @@ TOP=$(cd "$(dirname "$0")/.." && pwd)
 from=$PWD
 cd "$TOP" || exit 1
 B=$(realpath -m "${B:-build}")
-limit=300 list=0
-while getopts t:l opt; do
+limit=300 list=0 singly=0
+while getopts t:1l opt; do
 	case $opt in
 	t) limit=$OPTARG ;;
+	1) singly=1 ;;
 	l) list=1 ;;
 	*) exit 64 ;;
 	esac
@@ -103,7 +105,7 @@ limit_of() {	# NAME FILE
 }
 
 lane_of() {	# NAME FILE
-	if [ -n "$(stated "$1" "$2" alone '.+')" ]; then
+	if [ $singly = 1 ] || [ -n "$(stated "$1" "$2" alone '.+')" ]; then
 		echo alone
 	else
 		case $1 in
@@ -122,6 +124,8 @@ fail() {	# NAME DETAIL FOLDER
 	failed=$((failed + 1))
 	failures+=("$1")
 	report FAIL "$1" "$2"
+	# What is wrong may stand before much that is right.
+	head -n -40 "$3/output" | grep -aiE -A1 '^(wrong|fail|error)' | head -n 40 | sed 's/^/      | /'
 	tail -n 40 "$3/output" | sed 's/^/      | /'
 	echo "      all of it: $3/output, its files: $3/tmp"
 }

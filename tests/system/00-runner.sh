@@ -38,6 +38,11 @@ test_file 05-leave.sh <<<'setsid sleep 601 & echo started'
 test_file 06-limit.sh <<<$'# timeout: 1\nsleep 602'
 test_file 07-signal.sh <<<'kill -SEGV $$'
 test_file 08-group.sh <<<'trap "" TERM; kill -TERM 0; exit 0'
+test_file 13-early.sh <<<'echo "wrong: the first of many"; seq 100; exit 1'
+# shellcheck disable=SC2016
+for name in 65-one 14-other; do
+	test_file $name.sh <<<'mkdir ../../running || exit 1; sleep 0.3; rmdir ../../running'
+done
 touch 09-norights.sh
 # shellcheck disable=SC2016
 test_file 11-removed.sh <<<'rm -rf "$(dirname "$TEST_TMP")"'
@@ -92,6 +97,11 @@ expect "a test whose folder is removed" "1 passed, 1 failed, 0 skipped"
 test_file 12-sudo.sh <<<'! env | grep ^SUDO_'
 SUDO_UID=1 SUDO_GID=1 SUDO_USER=x run -t 20 ./12-sudo.sh
 expect_status "a test under sudo" 0
+
+run -t 20 ./13-early.sh
+expect "a test that fails early on" "wrong: the first of many"
+run -1 -t 20 ./65-one.sh ./14-other.sh
+expect "one at a time" "2 passed, 0 failed, 0 skipped"
 
 run no-such-name
 expect_status "no such test" 1
