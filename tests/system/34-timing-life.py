@@ -42,6 +42,7 @@ class Target:
         if kind not in Target.tables:
             Target.tables[kind] = symbols(kind)
         self.symbols = Target.tables[kind]
+        self.places = {}    # where the slots are
 
     def maps(self):
         with open(f"/proc/{self.pid}/maps", encoding="utf-8") as f:
@@ -70,7 +71,9 @@ class Target:
         owner = {}
         with open(f"/proc/{self.pid}/mem", "rb", buffering=0) as mem:
             for symbol in SYMBOLS:
-                mem.seek(self.address(mem, base, symbol))
+                if symbol not in self.places:
+                    self.places[symbol] = self.address(mem, base, symbol)
+                mem.seek(self.places[symbol])
                 value = struct.unpack("<Q", mem.read(8))[0]
                 file = next((m[3] for m in maps if m[0] <= value < m[1] and "x" in m[2]), "?")
                 owner[symbol] = {"libcuda.so.1": "driver", "libgpucollect_timing.so": "guest"}.get(
@@ -149,10 +152,12 @@ def collectors_that_die():
 
     threads.append(threading.Thread(target=restored, args=("mute", ["-m", 500]),
                                     kwargs={"signals": kill_mute}))
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    # A few at a time: what is to be seen of each lasts some seconds, and there may be two processors.
+    for i in range(0, len(threads), 3):
+        for t in threads[i:i + 3]:
+            t.start()
+        for t in threads[i:i + 3]:
+            t.join()
 
 
 def never_came():

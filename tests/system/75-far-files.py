@@ -45,7 +45,17 @@ class Far:
 
 
 def helpers():
-    return [pid for pid in os.listdir("/proc") if pid.isdigit() and comm(pid) == "gpucollect-far"]
+    """Of this test: others may record at the same time."""
+    return [pid for pid in os.listdir("/proc") if pid.isdigit() and comm(pid) == "gpucollect-far" and
+            is_ours(pid)]
+
+
+def is_ours(pid):
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as f:
+            return f"TEST_TMP={folded.TMP}".encode() in f.read().split(b"\0")
+    except OSError:
+        return False
 
 
 def comm(pid):
@@ -76,6 +86,7 @@ def silent(when):
     if when == "during":
         far.silent()
     time.sleep(2)
+    check(bool(helpers()), f"silent {when}: read by a process of its own")
     rec = run.end(signal.SIGINT, secs=30)
     check(rec.status == 0, f"silent {when}: status {rec.status}", rec.err)
     nearly_all(check, f"silent {when}: others", rec, near.pid, *STEADY)
