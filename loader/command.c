@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -19,16 +18,6 @@ struct command {
 	int status;
 };
 
-static int become(const struct caller *c)
-{
-	if (!c->other)
-		return 0;
-	if (setgroups(c->nr_groups, c->groups) || setresgid(c->gid, c->gid, c->gid) ||
-	    setresuid(c->uid, c->uid, c->uid))
-		return -errno;
-	return 0;
-}
-
 /* In the child: async-signal-safe calls only, execvp in glibc included. */
 static void child(const struct command_request *r, int go, int failed)
 {
@@ -37,7 +26,7 @@ static void child(const struct command_request *r, int go, int failed)
 
 	if (read(go, &byte, 1) != 1)
 		_exit(125);
-	err = become(r->caller);
+	err = caller__become(r->caller);
 	if (!err)
 		err = inherited__restore(r->inherited);
 	if (!err) {

@@ -113,6 +113,16 @@ void caller__free(struct caller *c)
 	memset(c, 0, sizeof(*c));
 }
 
+int caller__become(const struct caller *c)
+{
+	if (!c->other)
+		return 0;
+	if (setgroups(c->nr_groups, c->groups) || setresgid(c->gid, c->gid, c->gid) ||
+	    setresuid(c->uid, c->uid, c->uid))
+		return -errno;
+	return 0;
+}
+
 /* --- entering and leaving --- */
 
 /* The C library's setgroups changes all threads; the others are to keep their rights. */

@@ -24,6 +24,12 @@ struct caller {
 int caller__get(struct caller *c);
 void caller__free(struct caller *c);
 
+/*
+ * In a process of its own: it is the caller's from now on, for good. Where that is whom it runs as
+ * already, nothing changes. Async-signal-safe. 0 or a negative errno: then it must not go on.
+ */
+int caller__become(const struct caller *c);
+
 struct caller_saved {
 	bool changed;
 	uid_t fsuid;
