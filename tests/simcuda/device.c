@@ -192,9 +192,14 @@ static void config__read(void)
 	v = getenv("STANDIN_BRACKET_NS");
 	a = b = 0;
 	if (v && sscanf(v, "%ld:%ld:%ld", &a, &b, &c) >= 2) {
-		dev.bracket_busy = a;
-		dev.bracket_idle = b;
+		dev.bracket_busy = dev.copy_busy = a;
+		dev.bracket_idle = dev.copy_idle = b;
 		dev.bracket_empty = c;
+	}
+	v = getenv("STANDIN_COPY_BRACKET_NS");
+	if (v && sscanf(v, "%ld:%ld", &a, &b) == 2) {
+		dev.copy_busy = a;
+		dev.copy_idle = b;
 	}
 	faults__read(getenv("STANDIN_FAULT"));
 	dev.count_globally = dev.query_error || dev.record_blocks;
@@ -271,7 +276,10 @@ API(cuDeviceGetName, char *s, int n, CUdevice d)
 	ENTER();
 	if (d < 0 || d >= dev.count)
 		RET(CU_INVALID_DEVICE);
-	snprintf(s, (size_t)n, "Stand-in %d", d);
+	if (getenv("STANDIN_NAME"))
+		snprintf(s, (size_t)n, "%s", getenv("STANDIN_NAME"));
+	else
+		snprintf(s, (size_t)n, "Stand-in %d", d);
 	RET(CU_OK);
 }
 

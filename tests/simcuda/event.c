@@ -57,6 +57,7 @@ void event__place(CUevent e, CUstream s, int64_t when, bool idle)
 	e->after = s->end == SIM_NONE ? when : s->end;
 	e->before = SIM_NONE;
 	e->idle = idle;
+	e->copy = false;
 	e->stream_id = s->id;
 	e->next = s->open;
 	s->open = e;
@@ -274,13 +275,20 @@ static int64_t on_grain(int64_t t)
 	return dev.event_grain > 1 ? t - t % dev.event_grain : t;
 }
 
+/* What the bracket that begins with this event has too many. */
+static int64_t event__more(const struct CUevent_st *a)
+{
+	if (a->copy)
+		return a->idle ? dev.copy_idle : dev.copy_busy;
+	return a->idle ? dev.bracket_idle : dev.bracket_busy;
+}
+
 static int64_t event__between(CUevent a, CUevent b)
 {
 	int64_t start = load(&a->before), end = b->after;
 
 	if (a != b && a->stream_id == b->stream_id && start != SIM_NONE && start <= end)
-		return on_grain(end) - on_grain(start) +
-		       (a->idle ? dev.bracket_idle : dev.bracket_busy);
+		return on_grain(end) - on_grain(start) + event__more(a);
 	return on_grain(b->when) - on_grain(a->when) + (a != b ? dev.bracket_empty : 0);
 }
 

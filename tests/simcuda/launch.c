@@ -116,6 +116,8 @@ static CUresult launch__run(const struct launch *a, struct thread *t)
 	w = (struct work){ .ns = func__length(&l, a->params, a->extra), .kernel = true,
 			   .pdl = a->pdl };
 	place_work(t, s, &w, &line);
+	if (w.end)
+		func__tell(&l, a->params, w.start, w.end);
 	if (a->pdl)
 		count(t, C_pdl);
 	if (a->at_start)

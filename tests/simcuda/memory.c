@@ -39,7 +39,7 @@ static void push(CUstream s, const struct work *w, const struct truth_line *l)
 static CUresult occupy(const struct op *op, CUstream *s, bool *done)
 {
 	struct thread *t = thread__self();
-	struct work w = { .ns = COPY_NS(op->bytes) };
+	struct work w = { .ns = COPY_NS(op->bytes), .copy = true };
 	struct truth_line line;
 	CUgraphNode node = NULL;
 	CUresult r = stream__resolve(t, op->stream, op->ptsz, s);

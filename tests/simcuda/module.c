@@ -94,7 +94,9 @@ static bool image__names(const char *image, struct names *v)
 
 static unsigned name__spins(const char *name)
 {
-	return name && !strncmp(name, "spin", 4);
+	if (!name || strncmp(name, "spin", 4))
+		return SPIN_NO;
+	return strcmp(name, "spin_and_tell") ? SPIN : SPIN_AND_TELL;
 }
 
 static bool name__is(const char *have, const char *want)

@@ -19,6 +19,7 @@
 #define SIM_NEVER INT64_MAX		/* a time that is not known yet */
 #define SIM_NONE INT64_MIN		/* a time that there is not */
 #define SIM_PDL_LEAD 1000		/* from a launch to a dependent one that overlaps it */
+#define SIM_AROUND 700			/* of a kernel, before its first and after its last instruction */
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -55,7 +56,7 @@ struct sim_device {
 	int query_error;
 	bool always_busy, count_globally, faults, traced, crash;
 	unsigned queue;			/* entries of a stream's queue, 0: no limit */
-	int64_t event_grain, bracket_busy, bracket_idle, bracket_empty;
+	int64_t event_grain, bracket_busy, bracket_idle, bracket_empty, copy_busy, copy_idle;
 	int64_t synced_until;		/* for always_busy */
 	long launches;			/* kept only when count_globally */
 };
@@ -169,7 +170,7 @@ struct CUstream_st {
 
 struct work {
 	int64_t ns;
-	bool kernel, pdl;
+	bool kernel, pdl, copy;
 	int64_t start, end;		/* set when it is placed */
 };
 
@@ -234,7 +235,7 @@ struct CUevent_st {
 	unsigned generation;
 	uint64_t seq;			/* raised by each record and by destroy */
 	uint64_t capture_id;		/* last recorded in that capture, 0: not in one */
-	bool recorded, idle;
+	bool recorded, idle, copy;	/* copy: the work behind it is one */
 	int64_t when;			/* reached; SIM_NEVER: not known yet */
 	int64_t denied;			/* somebody was told then that it is not reached */
 	int64_t before;			/* start of the work behind it, SIM_NONE: there is none */
@@ -288,6 +289,7 @@ void memory__free(void *p);
 enum sim_memory memory__type(const void *p);
 
 /* --- modules (module.c) ----------------------------------------------------------------------- */
+enum { SPIN_NO, SPIN, SPIN_AND_TELL };	/* `spin`: does its first parameter say how long it runs? */
 struct CUfunc_st {
 	unsigned magic, spin;
 	char *name;			/* at +8 as in the driver */
@@ -305,12 +307,14 @@ struct CUkern_st {
 /* What a launch needs of a function or kernel handle. */
 struct launchable {
 	const char *name;		/* NULL: a kernel without a name */
-	bool spin;
+	unsigned spin;
 	CUfunction function;		/* one of the two */
 	CUkernel kernel;
 };
 CUresult func__look(CUfunction f, CUcontext c, struct launchable *l);
 int64_t func__length(const struct launchable *l, void **params, void **extra);
+/* A kernel that tells its own times has run. */
+void func__tell(const struct launchable *l, void **params, int64_t start, int64_t end);
 
 /* --- graphs (graph.c) ------------------------------------------------------------------------- */
 struct CUgraphNode_st {

@@ -233,6 +233,8 @@ void stream__place(CUstream s, struct work *w, int64_t now)
 	if (stream__blocking(s) && s->ctx->blocking_end < s->end)
 		s->ctx->blocking_end = s->end;
 	max_into(&s->ctx->any_end, s->end);
+	for (CUevent e = s->open; e; e = e->next)
+		e->copy = w->copy;
 	stream__close_events(s, w->start);
 	stream__took_entry(s, w->end);
 }

@@ -85,6 +85,62 @@ START_TEST(a_bracket_has_the_constants_asked_for)
 }
 END_TEST
 
+START_TEST(a_bracket_around_a_copy_has_constants_of_its_own)
+{
+	CUevent e0, e1, e2;
+	CUdeviceptr to;
+	struct app a;
+	char from[8] = "";
+
+	setenv("STANDIN_BRACKET_NS", "3456:6528:1250", 1);
+	setenv("STANDIN_COPY_BRACKET_NS", "2000:5000", 1);
+	app__begin(&a);
+	ok(cu(cuMemAlloc_v2)(&to, sizeof(from)));
+	e0 = event(0), e1 = event(0), e2 = event(0);
+	ok(cu(cuEventRecord)(e0, a.stream));
+	ok(cu(cuMemcpyHtoDAsync_v2)(to, from, sizeof(from), a.stream));
+	ok(app__spin(a.spin, a.stream, LONG_NS));
+	ok(cu(cuEventRecord)(e1, a.stream));
+	ok(cu(cuMemcpyHtoDAsync_v2)(to, from, sizeof(from), a.stream));
+	ok(cu(cuEventRecord)(e2, a.stream));
+	ok(cu(cuStreamSynchronize)(a.stream));
+	ck_assert(elapsed(e1, e2) == ms_of(1001 + 2000));
+	ok(cu(cuEventRecord)(e0, a.stream));
+	ok(cu(cuMemcpyHtoDAsync_v2)(to, from, sizeof(from), a.stream));
+	ok(cu(cuEventRecord)(e1, a.stream));
+	ok(cu(cuStreamSynchronize)(a.stream));
+	ck_assert(elapsed(e0, e1) == ms_of(1001 + 5000));
+}
+END_TEST
+
+START_TEST(a_kernel_can_tell_its_own_times)
+{
+	uint64_t ns = 20000;
+	CUdeviceptr at;
+	void *params[] = { &ns, &at };
+	CUevent e0, e1;
+	CUmodule module;
+	CUfunction f;
+	int64_t *told;
+	struct app a;
+
+	app__begin(&a);
+	ok(cu(cuModuleLoadData)(&module, ".visible .entry spin_and_tell(.param .u64 ns)"));
+	ok(cu(cuModuleGetFunction)(&f, module, "spin_and_tell"));
+	ok(cu(cuMemAlloc_v2)(&at, 5 * sizeof(*told)));
+	told = (void *)(uintptr_t)at;
+	e0 = event(0), e1 = event(0);
+	ok(cu(cuEventRecord)(e0, a.stream));
+	ok(cu(cuLaunchKernel)(f, 1, 1, 1, 1, 1, 1, 0, a.stream, params, NULL));
+	ok(cu(cuEventRecord)(e1, a.stream));
+	ok(cu(cuStreamSynchronize)(a.stream));
+	ck_assert(elapsed(e0, e1) == ms_of(20700));
+	ck_assert_int_eq(told[1] - told[0], 20000);
+	ck_assert_int_eq(told[3] - told[2], 20000);
+	ck_assert_int_eq(told[4], 1);
+}
+END_TEST
+
 START_TEST(elapsed_time_refuses_as_the_driver_does)
 {
 	struct app a;
@@ -506,7 +562,8 @@ START_TEST(an_event_may_be_reached_after_its_stream_is_gone)
 END_TEST
 
 UNIT_MAIN("simcuda time", a_bracket_is_the_kernels_length, a_bracket_has_the_constants_asked_for,
-	  elapsed_time_refuses_as_the_driver_does, truth_and_events_agree,
+	  a_bracket_around_a_copy_has_constants_of_its_own,
+	  a_kernel_can_tell_its_own_times, elapsed_time_refuses_as_the_driver_does, truth_and_events_agree,
 	  streams_are_ordered_as_they_should,
 	  dependent_launches_overlap_unless_an_event_lies_between,
 	  a_wait_for_a_value_holds_the_stream, a_queue_blocks_at_its_limit,
