@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu_timing/calibration.h"
 #include "loader/base/fault.h"
 #include "loader/base/table.h"
 #include "loader/join.h"
@@ -30,7 +29,6 @@ struct account {
 	struct table *latest;		/* function -> generation */
 	size_t name_bytes;
 	struct calibration calibration[MAX_DEVICES];
-	bool calibrated[MAX_DEVICES];
 	uint64_t seen;
 	bool no_memory;
 };
@@ -87,12 +85,9 @@ static bool is_outside(const struct account_shared *shared, const struct rec_lau
 /* Device time of a bracket; false: its device's constant isn't known. */
 static bool calibrate(const struct account *a, const struct channel_result *r, uint64_t *ns)
 {
-	bool known = r->device >= 0 && r->device < MAX_DEVICES && a->calibrated[r->device] &&
-		     (!(r->flags & LAUNCH_COPY) || a->calibration[r->device].copies);
+	bool known = r->device >= 0 && r->device < MAX_DEVICES;
 
-	*ns = calibration__apply(known ? &a->calibration[r->device] : NULL, r->duration, r->gap,
-				 (enum launch_load)r->load);
-	return known;
+	return calibration__apply(known ? &a->calibration[r->device] : NULL, r, ns);
 }
 
 static int add_result(struct account *a, uint32_t stack, uint32_t tid, const struct channel_result *r)
@@ -227,8 +222,8 @@ static void on_device(void *ctx, const struct channel_device *d)
 	struct account *a = ctx;
 
 	if (d->device >= 0 && d->device < MAX_DEVICES)
-		a->calibrated[d->device] = calibration__find(d->text, d->len, d->version,
-							     &a->calibration[d->device]);
+		calibrations__find(a->shared->calibrations, d->text, d->len, d->version,
+				   &a->calibration[d->device]);
 }
 
 const struct channel_handler account__handler = {

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "bpf/gpucollect.h"
+#include "gpu_timing/calibrations.h"
 #include "gpu_timing/reader.h"
 #include "loader/launches.h"
 #include "loader/works.h"
@@ -20,6 +21,7 @@ struct account;
 struct account_shared {
 	struct tally *tally;
 	struct works *works;
+	const struct calibrations *calibrations;	/* of this machine; NULL: none */
 	struct launches_counters counters;
 	/* Launches made before, or from `to` on, are none of the capture's. CLOCK_MONOTONIC, ns. */
 	uint64_t from, to;

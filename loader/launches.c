@@ -30,6 +30,7 @@ struct launches *launches__new(const struct launches_config *config)
 		return NULL;
 	l->config = *config;
 	l->shared.tally = config->tally;
+	l->shared.calibrations = config->calibrations;
 	l->shared.works = works__new();
 	l->shared.to = UINT64_MAX;
 	if (l->shared.works)

@@ -28,8 +28,11 @@ typedef void (*launches_unreached)(void *ctx, struct process *p, int err);
 /* Another gpucollect is at work in it, whose pid is this. */
 typedef void (*launches_taken)(void *ctx, struct process *p, pid_t holder);
 
+struct calibrations;
+
 struct launches_config {
 	struct tally *tally;
+	const struct calibrations *calibrations;	/* must outlive it; NULL: none */
 	enum channel_site site;		/* to be used by every library */
 	/* One of them for each process that says hello, once. */
 	launches_refused refused;

@@ -14,6 +14,7 @@ FUZZ_DRIVER := $(if $(FUZZ_PLAIN),plain,fuzz)
 FUZZ := $(patsubst tests/fuzz/%_fuzz.c,%,$(sort $(wildcard tests/fuzz/*_fuzz.c)))
 
 # A fuzzer holds the sources of its own stage, the one of its name unless said here, and of loader/base/.
+FUZZ_STAGE_calibrations := gpu_timing
 FUZZ_STAGE_python := unwind
 FUZZ_STAGE_python_code := unwind
 stage_of = $(or $(FUZZ_STAGE_$(1)),$(1))
