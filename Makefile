@@ -29,7 +29,7 @@ LIBS := -Wl,-Bstatic -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -Wl,-Bdynamic -l
 CHECK_LIBS := -lcheck -lsubunit -lm -lrt
 
 # --- sources: a stage is a folder ------------------------------------------------------------
-STAGES := loader/base unwind gpu_timing symbols loader/profile loader/output loader/tracer loader
+STAGES := loader/base unwind gpu_timing symbols loader/profile loader/output loader/tracer loader/calibrate loader
 SRC := $(foreach d,$(STAGES),$(sort $(wildcard $(d)/*.c)))
 OBJ := $(SRC:%.c=$(B)/obj/%.o)
 # Maps first: bpftool 7.1 resolves an extern map wrongly in the object that comes before it.

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "loader/base/log.h"
+#include "loader/calibrate/calibrate.h"
 #include "loader/dry_run.h"
 #include "loader/exit_codes.h"
 #include "loader/options.h"
@@ -55,6 +56,9 @@ int main(int argc, char **argv)
 		break;
 	case ACTION_VERSION:
 		code = options__print_version() ? EXIT_PARTIAL : EXIT_COMPLETE;
+		break;
+	case ACTION_CALIBRATE:
+		code = calibrate__run(&options);
 		break;
 	default:
 		code = options.dry_run ? dry_run(&options) : session__run(&options);

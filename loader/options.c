@@ -346,7 +346,10 @@ int options__parse(int argc, char **argv, struct options *o, char **message)
 	memset(o, 0, sizeof(*o));
 	o->frequency = OPTIONS_DEFAULT_FREQUENCY;
 	*message = NULL;
-	err = argc > 0 ? read_words(&r, argc, argv) : 0;
+	if (argc > 1 && !strcmp(argv[1], "calibrate"))
+		err = options__parse_calibrate(argc - 1, argv + 1, o, &r.message);
+	else
+		err = argc > 0 ? read_words(&r, argc, argv) : 0;
 	if (!err && o->action != ACTION_RECORD)
 		return 0;
 	if (!err)

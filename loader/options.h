@@ -33,6 +33,7 @@ enum options_action {
 	ACTION_RECORD = 0,
 	ACTION_HELP,		/* text for stdout: options__print_help */
 	ACTION_VERSION,
+	ACTION_CALIBRATE,
 };
 
 struct options {
@@ -62,6 +63,7 @@ struct options {
 	bool quiet;
 	unsigned int verbose;
 	bool json;		/* messages and closing summary for scripts */
+	int device;		/* to be calibrated; -1: one of each kind */
 };
 
 /*
@@ -72,6 +74,13 @@ struct options {
  */
 int options__parse(int argc, char **argv, struct options *o, char **message);
 void options__free(struct options *o);
+
+/*
+ * The words behind "calibrate", which is argv[0] here: as options__parse, but nothing is freed and *o
+ * only added to. The error is a text of its own.
+ */
+struct text;
+int options__parse_calibrate(int argc, char **argv, struct options *o, struct text *message);
 
 /* Pure: whether only the library can give what is asked for. */
 bool options__needs_library(const struct options *o);

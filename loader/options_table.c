@@ -53,7 +53,7 @@ const struct argp_option options__table[] = {
 };
 _Static_assert(sizeof(options__table) <= OPTIONS_MAX * sizeof(options__table[0]), "room for getopt's");
 
-static const char usage[] = "-p PID[,PID...]\n--cgroup PATH\n-a\n-- CMD [ARG...]";
+static const char usage[] = "-p PID[,PID...]\n--cgroup PATH\n-a\n-- CMD [ARG...]\ncalibrate [--device N]";
 
 static const char doc[] =
 	"Shows which lines of code the GPU and the CPU work for, as folded stacks.\n\n"
@@ -69,7 +69,11 @@ static const char doc[] =
 	"GPU work is timed by a library that gpucollect loads into the processes that it was pointed "
 	"at. A variable GPUCOLLECT_DISABLE in a process's environment, or a file "
 	KEPT_OUT_FILE " (the machine's, or one in the process's root directory), keeps it and all "
-	"probes out.\n\nExit status:\n"
+	"probes out.\n\n"
+	"gpucollect calibrate measures by how much the events around a piece of GPU work make it look too "
+	"long on this machine's devices (with --device N on that one), prints it, and, as root, keeps it for "
+	"later captures in /var/lib/gpucollect/calibration. It takes some seconds, and devices that nothing "
+	"else uses. Of the options above it takes --json and -q.\n\nExit status:\n"
 #define X(name, code, meaning) "  " #code "\t" meaning "\n"
 	EXIT_CODES(X)
 #undef X

@@ -234,6 +234,7 @@ static void teardown(struct session *s)
 	attach__free(s->attach);
 	collect__free(s->collect);
 	launches__free(s->launches);
+	calibrations__free(&s->calibrations);
 	processes__free(s->processes);
 	probes__free(s->probes);
 	sites__free(s->sites);

@@ -18,6 +18,7 @@
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "loader/base/text.h"
+#include "loader/calibrate/store.h"
 #include "loader/cgroup.h"
 #include "loader/exit_codes.h"
 #include "loader/precheck.h"
@@ -132,6 +133,39 @@ static int raise_limit(const struct inherited *i, char **why)
 			 "ulimit -n", (unsigned long long)r.rlim_max, MIN_FILES);
 }
 
+/* What was measured on this machine; where that can't be believed the built-in constants hold. */
+static void read_calibrations(struct session *s)
+{
+	char *why = NULL;
+
+	if (calibration_store__read(CALIBRATION_STORE_FILE, &s->calibrations, &why))
+		log_warn("%s; times are shortened by the constants that are built in",
+			 why ? why : "the calibration can't be read");
+	free(why);
+}
+
+static int setup_launches(struct session *s)
+{
+	const struct launches_config config = {
+		.tally = s->tally,
+		.calibrations = &s->calibrations,
+		.site = s->sites ? SITE_NOP1 : SITE_NONE,
+		.refused = session__on_refused,
+		.unreached = session__on_unreached,
+		.armed = session__on_armed,
+		.taken = session__on_taken,
+		.ctx = s,
+	};
+
+	if (s->inject)
+		read_calibrations(s);
+	s->launches = launches__new(&config);
+	if (!s->launches)
+		return -ENOMEM;
+	launches__only(s->launches, UINT64_MAX, UINT64_MAX);
+	return 0;
+}
+
 static int setup_store(struct session *s)
 {
 	const struct probes_maps *maps = probes__maps(s->probes);
@@ -166,22 +200,9 @@ static int setup_store(struct session *s)
 	config.names = s->python_names = python_names__new(s->python, s->processes);
 	if (!s->python_names)
 		return -ENOMEM;
-	if (session__wants_launches(s->options)) {
-		struct launches_config launches = {
-			.tally = s->tally,
-			.site = s->sites ? SITE_NOP1 : SITE_NONE,
-			.refused = session__on_refused,
-			.unreached = session__on_unreached,
-			.armed = session__on_armed,
-			.taken = session__on_taken,
-			.ctx = s,
-		};
-
-		config.launches = s->launches = launches__new(&launches);
-		if (!s->launches)
-			return -ENOMEM;
-		launches__only(s->launches, UINT64_MAX, UINT64_MAX);
-	}
+	if (session__wants_launches(s->options) && setup_launches(s))
+		return -ENOMEM;
+	config.launches = s->launches;
 	return collect__new(&config, &s->collect);
 }
 

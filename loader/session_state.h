@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gpu_timing/calibrations.h"
 #include "loader/attach.h"
 #include "loader/collect.h"
 #include "loader/command.h"
@@ -43,6 +44,7 @@ struct session {
 	struct debuginfod *debuginfod;	/* NULL: not wanted */
 	struct tally *tally;
 	struct launches *launches;
+	struct calibrations calibrations;
 	struct thread_names *threads;
 	struct library *library;
 	struct sites *sites;

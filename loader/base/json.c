@@ -65,6 +65,12 @@ void json__number(struct text *t, const char *key, uint64_t value)
 	text__printf(t, "%" PRIu64, value);
 }
 
+void json__signed(struct text *t, const char *key, int64_t value)
+{
+	begin(t, key);
+	text__printf(t, "%" PRId64, value);
+}
+
 void json__share(struct text *t, const char *key, double value)
 {
 	begin(t, key);

@@ -16,6 +16,7 @@ void json__close(struct text *t, char bracket);			/* '}' or ']' */
  */
 void json__string(struct text *t, const char *key, const char *value);
 void json__number(struct text *t, const char *key, uint64_t value);
+void json__signed(struct text *t, const char *key, int64_t value);
 void json__share(struct text *t, const char *key, double value);	/* 0 to 1, six decimals */
 void json__bool(struct text *t, const char *key, bool value);
 void json__null(struct text *t, const char *key);

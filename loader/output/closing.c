@@ -137,7 +137,7 @@ static void add_gpu_time(struct text *out, const struct profile *p)
 		return;
 	text__printf(&t, "GPU time is event-timed");
 	if (uncalibrated)
-		text__printf(&t, "; uncalibrated (its constant is not known): %s",
+		text__printf(&t, "; uncalibrated (no constant is known, see gpucollect calibrate): %s",
 			     text__share(a, uncalibrated, total));
 	if (estimated)
 		text__printf(&t, "; estimated: %s", text__share(a, estimated, total));

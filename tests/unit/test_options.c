@@ -354,6 +354,41 @@ static char *printed(int (*print)(void))
 	return buf;
 }
 
+START_TEST(calibrate_has_a_line_of_its_own)
+{
+	static const struct {
+		const char *line, *words;
+	} wrong[] = {
+		{ "calibrate --device", "missing" }, { "calibrate --device x", "--device x" },
+		{ "calibrate --device -1", "--device -1" }, { "calibrate --device 1024", "--device 1024" },
+		{ "calibrate 0", "0: calibrate" }, { "calibrate -p 1", "-p" },
+		{ "calibrate -- x", "x: calibrate" },
+		{ "calibrate -v", "-v" }, { "calibrate --devices 1", "--devices" },
+	};
+	struct options o;
+	char *message;
+
+	ck_assert_int_eq(parse("calibrate", &o, &message), 0);
+	ck_assert(o.action == ACTION_CALIBRATE && o.device == -1 && !o.json && !o.quiet);
+	ck_assert_int_eq(parse("calibrate --device 3 --json -q", &o, &message), 0);
+	ck_assert(o.action == ACTION_CALIBRATE && o.device == 3 && o.json && o.quiet);
+	ck_assert_int_eq(parse("calibrate --dev=0", &o, &message), 0);
+	ck_assert_int_eq(o.device, 0);
+	ck_assert_int_eq(parse("calibrate --help", &o, &message), 0);
+	ck_assert_int_eq(o.action, ACTION_HELP);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		ck_assert_int_eq(parse(wrong[i].line, &o, &message), -EINVAL);
+		ck_assert_msg(strstr(message, wrong[i].words), "%s: %s", wrong[i].line, message);
+		free(message);
+	}
+	/* It is a word of its own only in the first place: else it may be a command's. */
+	ck_assert_int_eq(parse("-- calibrate --device 3", &o, &message), 0);
+	ck_assert(o.action == ACTION_RECORD && !strcmp(o.command[0], "calibrate"));
+	ck_assert_int_eq(parse("--json calibrate", &o, &message), -EINVAL);
+	free(message);
+}
+END_TEST
+
 START_TEST(help_names_every_code_and_option)
 {
 	static const char *const words[] = {
@@ -363,7 +398,8 @@ START_TEST(help_names_every_code_and_option)
 		"--inject", "--cgroup", "--dry-run", "GPUCOLLECT_DISABLE", "/etc/gpucollect/disable",
 		"--no-cpu", "--no-gpu", "--annotate", "--per-thread", "--force", "--quiet",
 		"--verbose",
-		"--version", "--help", "10000", "128 + ",
+		"--version", "--help", "10000", "128 + ", "gpucollect calibrate", "calibrate [--device N]",
+		"/var/lib/gpucollect/calibration",
 	};
 	char *help = printed(options__print_help), code[16];
 
@@ -447,6 +483,6 @@ END_TEST
 
 UNIT_MAIN("options", what_is_wrong_is_said, what_is_right_is_taken, values_arrive,
 	  the_command_is_not_read, help_and_version_come_first, combinations_are_judged_one_by_one,
-	  help_names_every_code_and_option, codes_are_documented,
+	  calibrate_has_a_line_of_its_own, help_names_every_code_and_option, codes_are_documented,
 	  it_is_said_what_a_command_changes,
 	  help_to_nowhere_is_an_error, no_memory_is_an_error)

@@ -328,8 +328,8 @@ START_TEST(gpu_time_is_labelled)
 	profile__run(p)->metrics = 1u << PROFILE_GPU_NS | 1u << PROFILE_LAUNCHES;
 	s = closing(p, (struct closing_options){ .metric = PROFILE_GPU_NS, .stats = &stats });
 	has(s, "11 launches (10 timed, 2 of them by an estimate, 100 ns of GPU time)\n");
-	has(s, "GPU time is event-timed; uncalibrated (its constant is not known): 25.0 %; "
-	       "estimated: 25.0 %\n");
+	has(s, "GPU time is event-timed; uncalibrated (no constant is known, see gpucollect calibrate): "
+	       "25.0 %; estimated: 25.0 %\n");
 	has(s, "device busy time: not known; kernels that overlap are each shown in full, so the "
 	       "sum may exceed wall time\n");
 	has(s, "60,000 stacks");

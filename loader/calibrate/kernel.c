@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/calibrate/kernel.h"
+
+/* The oldest form that has all of it, so that any driver of the last years translates it. */
+const char calibrate_kernel__ptx[] =
+	".version 6.0\n"
+	".target sm_50\n"
+	".address_size 64\n"
+	".visible .entry " CALIBRATE_KERNEL "(.param .u64 ns, .param .u64 out)\n"
+	"{\n"
+	"	.reg .pred %p<3>;\n"
+	"	.reg .b64 %rd<12>;\n"
+	"	ld.param.u64 %rd1, [ns];\n"
+	"	ld.param.u64 %rd2, [out];\n"
+	"	cvta.to.global.u64 %rd3, %rd2;\n"
+	"	mov.u64 %rd4, %globaltimer;\n"
+	"	mov.u64 %rd5, %clock64;\n"
+	"	mov.u64 %rd6, %rd4;\n"		/* the last reading, and the smallest step so far */
+	"	mov.u64 %rd7, -1;\n"
+	"again:\n"
+	"	mov.u64 %rd8, %globaltimer;\n"
+	"	setp.eq.u64 %p1, %rd8, %rd6;\n"
+	"	@%p1 bra same;\n"
+	"	sub.u64 %rd9, %rd8, %rd6;\n"
+	"	min.u64 %rd7, %rd7, %rd9;\n"
+	"	mov.u64 %rd6, %rd8;\n"
+	"same:\n"
+	"	sub.u64 %rd10, %rd8, %rd4;\n"
+	"	setp.lt.u64 %p2, %rd10, %rd1;\n"
+	"	@%p2 bra again;\n"
+	"	mov.u64 %rd11, %clock64;\n"
+	"	st.global.u64 [%rd3], %rd4;\n"
+	"	st.global.u64 [%rd3+8], %rd8;\n"
+	"	st.global.u64 [%rd3+16], %rd5;\n"
+	"	st.global.u64 [%rd3+24], %rd11;\n"
+	"	st.global.u64 [%rd3+32], %rd7;\n"
+	"	ret;\n"
+	"}\n";
