@@ -9,10 +9,13 @@ product_check.py total RECORDS LAUNCHES N    the same of CUPTI's records, N laun
 product_check.py where FOLDED LAUNCHES       CPU time of a launch, by what it was spent on
 product_check.py speed LINES                 "HOW NAME US CPU_US": medians, as ratios to plain
 product_check.py constants FROM TO BUSY IDLE BUSY IDLE  a copy with other constants of the device
+product_check.py agree JSON SAVED            constants of two calibrations
+product_check.py short HOW RECORDS OUT GPU   mean times of what product_short made against CUPTI's records
 product_check.py stacks FOLDED               ends and roots of all stacks, what they go through
 Exit status 1 if something that must hold does not.
 """
 import collections
+import json
 import os
 import re
 import statistics
@@ -215,6 +218,40 @@ def constants(old, new, *values):
     print(f"  busy {busy} -> {new_busy}, idle {idle} -> {new_idle}")
 
 
+def agree(first, saved):
+    """What one calibration printed, and what a later one has saved."""
+    words = {"kernel": "kernel", "HtoD": "memcpy HtoD", "DtoH": "memcpy DtoH", "DtoD": "memcpy DtoD",
+             "set": "memset"}
+    later = {}
+    for _, work, busy, idle, name in re.findall(r"^(\d+) (\w+) (\d+) (\d+) (.+)$", open(saved).read(), re.M):
+        later[(name, words[work], "busy")] = int(busy)
+        later[(name, words[work], "idle")] = int(idle)
+    for x in map(json.loads, open(first)):
+        ns = x["constant_ns"], later.get((x["name"], x["work"], x["stream"]))
+        print(f"  {x['work']:12} {x['stream']}  {ns[0]} {ns[1]} ns  {x['why_not'] or ''}")
+        if x["work"] == "kernel" and None in ns:
+            fail("no constant of kernels")
+        elif None not in ns and abs(ns[0] - ns[1]) > (300 if x["stream"] == "busy" else 500):
+            fail("two calibrations differ")
+
+
+def short_ones(how, records, out, gpu):
+    """Kernels have to be within 0.5 us of CUPTI's mean, 1.5 in an idle stream; of copies it is told."""
+    theirs = {r[4]: int(r[2]) / int(r[0]) for r in (x.rstrip("\n").split("\t") for x in open(records))}
+    times = collections.Counter()
+    for line in open(gpu, encoding="utf-8"):
+        stack, _, weight = line.rstrip("\n").rpartition(" ")
+        times[stack.split(";")[-1][len("[GPU] "):]] += int(weight)
+    for n, what in re.findall(r"^made (\d+) (.*)$", open(out).read(), re.M):
+        if what not in theirs or not times[what]:
+            fail(f"{what}: CUPTI {theirs.get(what)}, gpucollect {times[what]}")
+            continue
+        more = times[what] / int(n) - theirs[what]
+        print(f"  {how} {what:12} CUPTI {theirs[what] / 1e3:8.3f} us, {more / 1e3:+7.3f}  ({n})")
+        if what.startswith("k_") and what != "k_plug" and abs(more) > (500 if how == "busy" else 1500):
+            fail(f"{what}: {more / 1e3:+.3f} us from CUPTI's record")
+
+
 def speed(path):
     wall, cpu = collections.defaultdict(list), collections.defaultdict(list)
     for line in open(path):
@@ -274,7 +311,7 @@ def stacks(path):
 
 
 {"chains": chains, "paths": paths, "cupti": cupti, "total": total, "speed": speed,
- "where": where, "constants": constants,
+ "where": where, "constants": constants, "agree": agree, "short": short_ones,
  "stacks": stacks}[sys.argv[1]](*sys.argv[2:])
 print("  ok" if not bad else f"  {bad} wrong")
 sys.exit(bad != 0)

@@ -2,8 +2,9 @@
 /*
  * The independent reference: CUPTI's kernel records by name, with the sum of their durations. A
  * library for CUDA_INJECTION64_PATH; PRODUCT_CUPTI names libcupti, PRODUCT_OUT the file that
- * gets, at the end, one line for each kernel: records, of them in graphs, ns, ns in graphs, name. A
- * program may have only a window counted: product_cupti_begin and _end, each with the device idle.
+ * gets, at the end, one line for each kernel: records, of them in graphs, ns, ns in graphs, name. With
+ * PRODUCT_COPIES also for each kind of copy, by gpucollect's names. A program may have only a window
+ * counted: product_cupti_begin and _end, each with the device idle.
  */
 #include <cupti.h>
 #include <dlfcn.h>
@@ -56,6 +57,36 @@ static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *size, size_t *max_rec
 		*size = 0;
 }
 
+/* What a record is of, and its time; NULL: nothing that is counted. */
+static const char *read_record(const CUpti_Activity *record, uint64_t *ns, bool *in_graph)
+{
+	const CUpti_ActivityKernel10 *kernel = (const void *)record;
+	const CUpti_ActivityMemcpy6 *copy = (const void *)record;
+	const CUpti_ActivityMemset4 *set = (const void *)record;
+
+	switch (record->kind) {
+	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+		*ns = kernel->end - kernel->start;
+		*in_graph = kernel->graphId != 0;
+		return kernel->name ? kernel->name : "(no name)";
+	case CUPTI_ACTIVITY_KIND_MEMCPY:
+		*ns = copy->end - copy->start;
+		*in_graph = copy->graphId != 0;
+		switch (copy->copyKind) {
+		case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD: return "memcpy HtoD";
+		case CUPTI_ACTIVITY_MEMCPY_KIND_DTOH: return "memcpy DtoH";
+		case CUPTI_ACTIVITY_MEMCPY_KIND_DTOD: return "memcpy DtoD";
+		default: return "memcpy";
+		}
+	case CUPTI_ACTIVITY_KIND_MEMSET:
+		*ns = set->end - set->start;
+		*in_graph = set->graphId != 0;
+		return "memset";
+	default:
+		return NULL;
+	}
+}
+
 static void CUPTIAPI take_buffer(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t size,
 				 size_t valid)
 {
@@ -66,21 +97,22 @@ static void CUPTIAPI take_buffer(CUcontext ctx, uint32_t stream, uint8_t *buffer
 	(void)size;
 	pthread_mutex_lock(&lock);
 	while (next_record(buffer, valid, &record) == CUPTI_SUCCESS) {
-		const CUpti_ActivityKernel10 *r = (const void *)record;
-		struct kernel *k;
+		bool in_graph = false;
+		uint64_t ns = 0;
+		const char *name = over ? NULL : read_record(record, &ns, &in_graph);
+		struct kernel *k = name ? find(name) : NULL;
 
-		if (record->kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || over)
+		if (!name)
 			continue;
-		k = find(r->name ? r->name : "(no name)");
 		if (!k) {
 			dropped++;
 			continue;
 		}
 		k->records++;
-		k->ns += r->end - r->start;
-		if (r->graphId) {
+		k->ns += ns;
+		if (in_graph) {
 			k->in_graphs++;
-			k->ns_in_graphs += r->end - r->start;
+			k->ns_in_graphs += ns;
 		}
 	}
 	pthread_mutex_unlock(&lock);
@@ -142,7 +174,9 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 	}
 	if (!lib || !activity_enable || !register_callbacks || !next_record || !flush_all ||
 	    register_callbacks(give_buffer, take_buffer) ||
-	    activity_enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL))
+	    activity_enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) ||
+	    (getenv("PRODUCT_COPIES") && (activity_enable(CUPTI_ACTIVITY_KIND_MEMCPY) ||
+					  activity_enable(CUPTI_ACTIVITY_KIND_MEMSET))))
 		fprintf(stderr, "product_cupti: CUPTI could not be set up\n");
 	else
 		atexit(at_exit);

@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # The product on a real GPU: run.sh DIR leaves its logs in DIR. Needs root, nvcc, a python3 with PyTorch
-# and a built gpucollect (GPUCOLLECT=PATH, default build/gpucollect). PRODUCT_PARTS picks parts (gap
+# and a built gpucollect (GPUCOLLECT=PATH, default build/gpucollect). PRODUCT_PARTS picks parts (gap calibrate
 # chains capture hold torch attach again after speed detach cpu python probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
 # PRODUCT_LIMIT the seconds after which no further step begins. PRODUCT_CONSTANTS="BUSY IDLE", as they stand
-# in gpu_timing/calibration.c, puts the constants that the gap part measures into a copy of the program. Each step has its own
+# in gpu_timing/calibration.c, puts the constants that the gap part measures into a copy of the program; PRODUCT_KEEP=1 leaves those that the
+# calibrate part has saved to the parts that follow. Each step has its own
 # time limit; no step changes a setting of the GPU.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 out=$(mkdir -p "${1:-product-results}" && cd "${1:-product-results}" && pwd)
 gpc=$(realpath "${GPUCOLLECT:-$root/build/gpucollect}")
-parts=${PRODUCT_PARTS:-gap chains capture hold torch attach again after speed detach cpu}
+parts=${PRODUCT_PARTS:-gap calibrate chains capture hold torch attach again after speed detach cpu}
 rounds=${PRODUCT_ROUNDS:-3}
 work=$(mktemp -d)
 cuda=${CUDA_HOME:-/usr/local/cuda}
@@ -76,7 +77,7 @@ site=$(python3 -c 'import importlib.util as u,os; print(os.path.dirname(os.path.
 cupti=$(find "$site/nvidia" "$cuda/extras" -name 'libcupti.so.1*' 2>/dev/null | head -1)
 export PRODUCT_CUPTI=$cupti
 headers=$(find "$site/nvidia" "$cuda" -name cupti.h -printf '%h\n' 2>/dev/null | head -1)
-for p in chains capture rate gap; do
+for p in chains capture rate gap short; do
 	[ "$parts" = python ] || step 90 "$nvcc" -std=c++17 -arch=sm_90 -O2 -g -I"$root" -o product_$p "$here/product_$p.cu" &
 done
 step 30 gcc -std=gnu11 -O2 -Wall -fPIC -shared -I"$headers" -I"$cuda/include" -o product_cupti.so "$here/product_cupti.c" -ldl -lpthread
@@ -96,6 +97,23 @@ if wants gap; then
 		step 10 python3 product_check.py constants "$gpc" ./gpucollect $PRODUCT_CONSTANTS \
 			$(sed -n 's/^constants //p' "$log" | tail -n 1) && gpc=$work/gpucollect
 	fi
+fi
+
+if wants calibrate; then
+	log=$out/2-calibrate.txt
+	saved=/var/lib/gpucollect/calibration
+	check 30 sh -c '"$0" calibrate --json > calibrate.json' "$gpc"
+	check 30 "$gpc" calibrate
+	check 5 cp "$saved" calibrate.out
+	cat "$saved" >> "$log"
+	check 5 python3 product_check.py agree calibrate.json "$saved"
+	for how in busy idle; do
+		step 20 env CUDA_INJECTION64_PATH="$work/product_cupti.so" PRODUCT_OUT="$work/short-$how.cupti" \
+			PRODUCT_COPIES=1 ./product_short $how 500
+		check 20 "$gpc" --metric gpu -y -o "folded/short-$how.folded" -- sh -c './product_short "$@" > "$0"' "short-$how.out" $how 500
+		check 5 python3 product_check.py short $how "short-$how.cupti" "short-$how.out" "folded/short-$how.folded"
+	done
+	[ -n "${PRODUCT_KEEP:-}" ] || rm -f "$saved"
 fi
 
 if wants chains; then
