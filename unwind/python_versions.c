@@ -13,15 +13,14 @@
 #include "unwind/python_versions.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "unwind/elf_code.h"
 
 #define BEFORE 96		/* bytes in which the load is looked for, and the lea before it */
 #define BEHIND 48		/* the same of the second store */
 #define LONGEST 16		/* an instruction */
 #define OVERLAP (2 * BEFORE + BEHIND + 2 * LONGEST)
-#define PIECE (1u << 20)
-#define MAX_CODE (256u << 20)	/* bytes that are looked at: no interpreter has as many */
 #define MIN_FAR 1024		/* the first members of PyInterpreterState are others */
 
 #define MOV_STORE 0x89
@@ -176,32 +175,21 @@ int python_versions__decode(const uint8_t *code, size_t len, uint64_t vaddr, uns
 	return s.nr == 1 ? 0 : -ENOENT;
 }
 
+static int search__piece(void *ctx, const uint8_t *code, size_t len, uint64_t vaddr)
+{
+	struct search *s = ctx;
+
+	s->code = code;
+	s->len = len;
+	s->vaddr = vaddr;
+	search__run(s);
+	return 0;
+}
+
 int python_versions__find(struct elf_view *view, unsigned int code_version, struct python_versions *out)
 {
 	struct search s = { .code_version = code_version, .out = out };
-	uint8_t *code = malloc(PIECE);
-	const struct elf_segment *seg;
-	uint64_t left = MAX_CODE;
-	size_t nr;
-	int err = 0;
+	int err = elf_code__each(view, OVERLAP, search__piece, &s);
 
-	if (!code)
-		return -ENOMEM;
-	s.code = code;
-	seg = elf_view__segments(view, &nr);
-	for (size_t i = 0; i < nr && !err; i++) {
-		/* Pieces overlap: what is looked for may lie across an end. */
-		for (uint64_t at = 0; seg[i].executable && at < seg[i].size && !err;
-		     at += PIECE - OVERLAP) {
-			s.len = seg[i].size - at < PIECE ? (size_t)(seg[i].size - at) : PIECE;
-			s.vaddr = seg[i].vaddr + at;
-			err = left < s.len ? -ENOENT :
-			      elf_view__read(view, seg[i].offset + at, code, s.len);
-			left -= s.len;
-			if (!err)
-				search__run(&s);
-		}
-	}
-	free(code);
 	return err ? err : s.nr == 1 ? 0 : -ENOENT;
 }
