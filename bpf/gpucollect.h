@@ -277,7 +277,7 @@ struct proc {
 	__u32 slot;		/* index into slots; PROC_NO_SLOT: mappings not read yet */
 	__u32 flags;
 	__u32 python;		/* index into pythons; 0: none, or not known */
-	__u32 reserved;
+	__u32 python_freed;	/* index into python_freed; 0: none */
 	__u64 python_code;	/* address of PyCode_Type; 0: not known, not checked */
 	__u64 python_runtime;	/* address of _PyRuntime */
 };

@@ -78,6 +78,14 @@ MAP struct {
 	__type(value, struct python_layout);
 } pythons SEC(".maps");
 
+MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, GPUCOLLECT_MAX_FREED);
+	__type(key, __u32);
+	__type(value, struct python_freed);
+} python_freed SEC(".maps");
+
 /*
  * Hashes of Python functions that were told of: where each is looked for is a set, so that those of one stack
  * don't push each other out for ever.
@@ -92,8 +100,8 @@ MAP struct {
 } told_codes SEC(".maps");
 
 /*
- * Direct-mapped: functions that were told of, for as long as no code object is made. Saves reading the
- * object, and the search above: two thirds of a frame's cost.
+ * Direct-mapped: functions that were told of, for as long as no code object is made, or none is freed. Saves
+ * reading the object, and the search above: two thirds of a frame's cost.
  */
 #define RECALLED_SHIFT 13
 struct recalled_code {

@@ -254,6 +254,31 @@ static ALWAYS_INLINE __u64 python__stamp(const struct python_layout *l, __u64 ru
 }
 
 /*
+ * The number of code objects that were freed, of all interpreters: before 3.12. The kernel calls the
+ * probe for as long as the first thread has the memory that it runs in.
+ */
+static ALWAYS_INLINE __u64 frees__stamp(const struct scratch *s, struct task_struct *task,
+					const struct proc *proc)
+{
+	__u32 index = proc->python_freed, at = proc->slot;
+	const volatile struct python_freed *f;
+	const volatile struct proc_slot *slot;
+	__u64 in_force;
+
+	if (!index || at == PROC_NO_SLOT)
+		return 0;
+	f = bpf_map_lookup_elem(&python_freed, &index);
+	slot = bpf_map_lookup_elem(&slots, &at);
+	if (!f || !slot)
+		return 0;
+	in_force = f->in_force;
+	if (!in_force || f->tgid != s->tgid || f->execs != slot->map_seq ||
+	    (__u64)BPF_CORE_READ(task, group_leader, mm) != s->mm)
+		return 0;
+	return in_force + f->nr;
+}
+
+/*
  * Where there are several interpreters, the thread may run in more than the one that it is known to run in
  * (up to 3.11 the first that it ever ran in, then the last): called by another, or calling it.
  */
@@ -300,6 +325,8 @@ static __noinline void python__walk(struct scratch *s, struct task_struct *task,
 	s->python.run = 0;
 	s->python.stamp = 0;
 	python__others(s, proc->python_runtime);
+	if (!s->python.stamp)
+		s->python.stamp = frees__stamp(s, task, proc);
 	nr = s->python.run & (PYTHON_STATES - 1);
 	s->python.list[nr].state = s->python.own;
 	bpf_loop(nr + 1, python__list_at, &s, 0);

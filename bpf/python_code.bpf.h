@@ -189,13 +189,27 @@ static ALWAYS_INLINE bool recalled__take(const struct recalled_code *r, __u64 ke
 	return true;
 }
 
-/* A function with a version that is still to come would show that it is not the next one that was read. */
+/*
+ * What is known of it may be remembered. A function with a version that is still to come would show
+ * that it is not the next one that was read. One that is being freed was counted already: nothing tells
+ * of its end. Its memory may be free by now: then there is no number, but an address, where the number of
+ * references was.
+ */
+static ALWAYS_INLINE bool code__stays(const struct scratch *s, const struct python_layout *l)
+{
+	__u64 references = s->python.code[0];
+
+	if (l->code_version == PYTHON_ABSENT)
+		return references - 1 < ~0u;
+	return python__u32(s->python.code, l->code_version, PYTHON_CODE_BYTES) < (__u32)s->python.stamp;
+}
+
 static ALWAYS_INLINE void recalled__put(struct recalled_code *r, __u64 key, const struct scratch *s,
 					const struct python_layout *l, const struct known_code *c)
 {
 	__u64 value = (__u64)c->traceable << 32 | c->check;
 
-	if (!r || python__u32(s->python.code, l->code_version, PYTHON_CODE_BYTES) >= (__u32)s->python.stamp)
+	if (!r || !code__stays(s, l))
 		return;
 	r->key = key;
 	r->stamp = s->python.stamp;

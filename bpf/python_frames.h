@@ -85,6 +85,18 @@ struct python_layout {
 };
 _Static_assert(sizeof(struct python_layout) == 88, "elements of a map that is mapped");
 
+/*
+ * Code objects of a process that were freed, as a probe counts them (before 3.12): while the number stays, no
+ * address has become another function's. Elements of map python_freed, of which 0 is nobody's.
+ */
+#define GPUCOLLECT_MAX_FREED 64
+struct python_freed {
+	__u64 in_force;		/* 0: some may not be counted. Else each probe's own, in bits 40 to 63 */
+	__u64 nr;		/* grows, whoever has the element */
+	__u32 tgid;
+	__u32 execs;		/* struct proc_slot.map_seq of the image that it is about */
+};
+
 /* The second word of a Python frame (FRAME_PYTHON_AT): where in the code, and which code it was. */
 #define PYTHON_OFFSET_BITS 28
 #define PYTHON_OFFSET_START ((1u << PYTHON_OFFSET_BITS) - 2)	/* not begun: the line of its head */

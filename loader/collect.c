@@ -267,6 +267,8 @@ static void on_launch(struct collect *c, const struct rec_launch *rec, struct pr
 	c->counters.launches += !(rec->flags & LAUNCH_COPY);
 	FAULT_POINT("launch");
 	on_thread(c, p, rec->tid);
+	if (c->config.frees)
+		python_frees__launched(c->config.frees, p);
 	if (user == STACKS_NONE)
 		c->counters.no_stack++;
 	if (c->config.launches && launches__record(c->config.launches, p, rec, user))

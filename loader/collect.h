@@ -14,6 +14,7 @@
 #include "loader/launches.h"
 #include "loader/probes.h"
 #include "loader/processes.h"
+#include "loader/python_frees.h"
 #include "loader/python_names.h"
 #include "loader/recent.h"
 #include "loader/stacks.h"
@@ -35,6 +36,7 @@ struct collect_config {
 	struct jit *jit;		/* NULL: code made at run time stays without names */
 	const struct python *python;
 	struct python_names *names;	/* of Python's functions */
+	struct python_frees *frees;	/* NULL: none are counted */
 	struct thread_names *threads;
 	bool all;
 	collect_mapped mapped;

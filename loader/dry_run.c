@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loader/base/far.h"
 #include "loader/base/log.h"
 #include "loader/base/proc.h"
 #include "loader/base/table.h"
@@ -25,7 +26,9 @@
 #include "loader/pids.h"
 #include "loader/precheck.h"
 #include "loader/preset.h"
+#include "loader/python.h"
 #include "loader/variables.h"
+#include "unwind/python_runtime.h"
 
 struct dry {
 	const struct options *options;
@@ -124,6 +127,35 @@ static void add_way(struct dry *d, int fd, const char *by)
 	add_symbols(d, fd, false);
 }
 
+/* An interpreter whose functions have no versions; see python_frees.h. */
+static int find_python(const struct maps_line *line, void *arg)
+{
+	struct python_runtime runtime;
+	struct mapped_file file;
+	struct look *l = arg;
+
+	if (!python__is_named(line->path) || mapped_file__open(NULL, l->pid, line, &file))
+		return 0;
+	if (!python_runtime__find(file.fd, &runtime, NULL) &&
+	    runtime.offsets.layout.code_version == PYTHON_ABSENT)
+		l->path = mapped_file__name(l->pid, line, file.unlinked);
+	far__close(file.fd);
+	return l->path != NULL;
+}
+
+static void add_python(struct dry *d, pid_t pid)
+{
+	struct look l = { .pid = pid };
+
+	maps__read(pid, find_python, &l);
+	if (!l.path)
+		return;
+	text__add_string(&d->out, "  uprobe, while it launches, on what frees code objects in ");
+	text__add_clean(&d->out, l.path, strlen(l.path));
+	text__add_string(&d->out, "\n");
+	free(l.path);
+}
+
 static void add_driver(struct dry *d, const char *path)
 {
 	text__add_string(&d->out, "  driver ");
@@ -155,12 +187,14 @@ static void add_fate(struct dry *d, pid_t pid, const struct look *l, bool kernel
 
 	if (l->path && !d->options->no_gpu)
 		add_driver(d, l->path);
-	if (why)
+	if (why) {
 		text__printf(&d->out, "  CPU samples only%s\n", why);
-	else if (kept_out)
+	} else if (kept_out) {
 		text__printf(&d->out, "  CPU samples only: it is left alone, since %s\n", kept_out);
-	else
+	} else {
 		add_way(d, l->fd, "brought by a borrowed thread and a memfd");
+		add_python(d, pid);
+	}
 }
 
 /* With -a only those that something would be done to. */

@@ -87,8 +87,9 @@ static int probes__map(struct probes *p)
 	p->maps.slots = map_array(s->maps.slots, sizeof(struct proc_slot) * GPUCOLLECT_MAX_PROCS);
 	p->maps.pythons = map_array(s->maps.pythons,
 				    sizeof(struct python_layout) * GPUCOLLECT_MAX_PYTHONS);
+	p->maps.freed = map_array(s->maps.python_freed, sizeof(struct python_freed) * GPUCOLLECT_MAX_FREED);
 	return p->maps.rows && p->maps.rules && p->maps.mappings && p->maps.slots &&
-	       p->maps.pythons ? 0 : -errno;
+	       p->maps.pythons && p->maps.freed ? 0 : -errno;
 }
 
 static int probes__choose_cgroup(struct probes *p, int fd)
@@ -99,8 +100,10 @@ static int probes__choose_cgroup(struct probes *p, int fd)
 }
 
 /*
- * A link for several places needs a program that is loaded for such links. Before Linux 6.10 they can't be
- * limited to a process: where that matters, entries have links to one place each, and another program.
+ * A link for several places needs a program that is loaded for such links, which came with Linux 6.6. Since
+ * then any probe is let go of sooner, too, so that the one that counts frees is worth it. Before Linux 6.10
+ * such links can't be limited to a process: where that matters, entries have links to one place each, and
+ * another program.
  */
 static void probes__choose_programs(struct probes *p, const struct probes_config *config)
 {
@@ -113,6 +116,7 @@ static void probes__choose_programs(struct probes *p, const struct probes_config
 	bpf_program__set_autoload(multi, p->multi);
 	bpf_program__set_autoload(p->skel->progs.gpucollect_probe_each,
 				  config->launches && !p->multi_launches);
+	bpf_program__set_autoload(p->skel->progs.gpucollect_free, p->multi);
 	if (p->multi)
 		bpf_program__set_expected_attach_type(multi, (enum bpf_attach_type)UPROBES_ATTACH_TYPE);
 }
@@ -298,6 +302,7 @@ void probes__free(struct probes *p)
 	unmap(p->maps.mappings, sizeof(struct mapping) * GPUCOLLECT_MAX_MAPPINGS);
 	unmap(p->maps.slots, sizeof(struct proc_slot) * GPUCOLLECT_MAX_PROCS);
 	unmap(p->maps.pythons, sizeof(struct python_layout) * GPUCOLLECT_MAX_PYTHONS);
+	unmap(p->maps.freed, sizeof(struct python_freed) * GPUCOLLECT_MAX_FREED);
 	if (p->stats_fd >= 0)
 		close(p->stats_fd);
 	gpucollect_bpf__destroy(p->skel);
@@ -317,6 +322,11 @@ void probes__forget_rows(struct probes *p)
 int probes__sample_program(const struct probes *p)
 {
 	return bpf_program__fd(p->skel->progs.gpucollect_sample);
+}
+
+int probes__frees_program(const struct probes *p)
+{
+	return p->multi ? bpf_program__fd(p->skel->progs.gpucollect_free) : -1;
 }
 
 /* One by one: the only way before Linux 6.6. */

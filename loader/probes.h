@@ -32,6 +32,7 @@ struct probes_maps {
 	struct mapping *mappings;	/* GPUCOLLECT_MAX_MAPPINGS */
 	struct proc_slot *slots;	/* GPUCOLLECT_MAX_PROCS */
 	struct python_layout *pythons;	/* GPUCOLLECT_MAX_PYTHONS */
+	struct python_freed *freed;	/* GPUCOLLECT_MAX_FREED */
 };
 
 /*
@@ -51,6 +52,8 @@ void probes__forget_rows(struct probes *p);
 
 /* Descriptor of the program for CPU samples, for PERF_EVENT_IOC_SET_BPF. */
 int probes__sample_program(const struct probes *p);
+/* The same of the one that counts code objects that are freed; -1: not wanted, or not on this kernel. */
+int probes__frees_program(const struct probes *p);
 
 /*
  * Probes at offsets of a file, named by a path that this process can open; attached until

@@ -157,6 +157,7 @@ static void processes__announce(struct processes *ps, struct process *p)
 		.slot = p->slot,
 		.flags = (p->target ? PROC_TARGET : 0) | (p->probed ? PROC_PROBED : 0),
 		.python = p->python.layout,
+		.python_freed = p->freed,
 		.python_code = p->python.code,
 		.python_runtime = p->python.runtime,
 	};
@@ -264,6 +265,14 @@ void processes__probe(struct processes *ps, struct process *p)
 void processes__set_python(struct processes *ps, struct process *p, const struct process_python *python)
 {
 	p->python = *python;
+	p->kept = true;
+	if (!p->exited)
+		processes__announce(ps, p);
+}
+
+void processes__set_freed(struct processes *ps, struct process *p, uint32_t freed)
+{
+	p->freed = freed;
 	p->kept = true;
 	if (!p->exited)
 		processes__announce(ps, p);

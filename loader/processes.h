@@ -31,6 +31,7 @@ struct process {
 	uint32_t slot;
 	uint32_t parent;	/* index of the process that it was forked from, or its own */
 	struct process_python python;
+	uint32_t freed;		/* struct proc.python_freed: this process's own, never its parent's */
 	uint32_t nr_mappings;
 	struct mapping *mappings;	/* sorted by start: as the BPF side has them */
 	struct change *changes;	/* of them since they were read; changed.h */
@@ -50,6 +51,7 @@ struct process {
 	bool listed;		/* the BPF side knows the process */
 	bool missed;		/* at the last look for those that have ended */
 	bool doubtful;		/* may have mappings that nobody told of */
+	bool frees_asked;	/* whether its freed code objects are to be counted was decided, or will be */
 	uint8_t fruitless;	/* looks for unknown code that found nothing new; PROCESSES_FRUITLESS: many */
 	uint8_t limits;		/* bit set of enum processes_limit */
 };
@@ -94,6 +96,8 @@ void processes__fruitless(struct processes *ps, struct process *p);
 void processes__probe(struct processes *ps, struct process *p);
 /* How its Python frames are to be read. */
 void processes__set_python(struct processes *ps, struct process *p, const struct process_python *python);
+/* Which element counts its code objects that are freed; 0: none. */
+void processes__set_freed(struct processes *ps, struct process *p, uint32_t freed);
 /* Processes that hit a limit. */
 uint64_t processes__limited(const struct processes *ps, enum processes_limit limit);
 

@@ -271,6 +271,17 @@ static int look(struct python *py, struct process *p, bool last)
 	return err == -EAGAIN || err == -ETIMEDOUT ? -EAGAIN : 0;
 }
 
+bool python__needs_frees(const struct python *py, const struct process *p)
+{
+	return p->python.layout && py->layouts[p->python.layout].code_version == PYTHON_ABSENT;
+}
+
+void python__find_type(struct python *py, struct process *p)
+{
+	if (p->python.layout && !p->python.code)
+		look(py, p, false);
+}
+
 /* What a look takes is up to the process: lists may be long, and never be what they should. */
 uint64_t python__delay(uint64_t before, uint64_t took, size_t nr)
 {

@@ -40,6 +40,11 @@ bool python__is_interpreter(const struct python *py, uint32_t file);
 /* Of the interpreter that struct process.python stands for; NULL: of none. */
 const struct python_offsets *python__offsets(const struct python *py, uint32_t python);
 
+/* Whether functions of such a process have no versions: before 3.12. */
+bool python__needs_frees(const struct python *py, const struct process *p);
+/* Asks again for the type of code objects where it wasn't known, since there was no frame to have one. */
+void python__find_type(struct python *py, struct process *p);
+
 /* For struct python_memory: reads memory of the process whose number `ctx` points to (a pid_t). */
 int python__read_memory(void *ctx, uint64_t addr, void *buf, size_t len);
 

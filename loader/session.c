@@ -104,6 +104,8 @@ static void on_tick(struct session *s)
 		return;
 	FAULT_POINT("tick");
 	python__tick(s->python);
+	if (s->python_frees)
+		python_frees__tick(s->python_frees);
 	if (s->launches)
 		launches__poll(s->launches);
 	if (s->attach)
@@ -223,6 +225,8 @@ static void unload(struct session *s)
 	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, probes__ring_fd(s->probes), NULL);
 	collect__free(s->collect);
 	s->collect = NULL;
+	python_frees__free(s->python_frees);
+	s->python_frees = NULL;
 	probes__free(s->probes);
 	s->probes = NULL;
 }
@@ -230,6 +234,7 @@ static void unload(struct session *s)
 static void teardown(struct session *s)
 {
 	sampling__free(s->sampling);
+	python_frees__free(s->python_frees);
 	command__free(s->command);
 	attach__free(s->attach);
 	collect__free(s->collect);

@@ -66,7 +66,8 @@ static double ms_since(uint64_t ns)
 
 /*
  * First whatever produces is stopped, the libraries and samples; only then is it known that the rings
- * hold all there will ever be. No probe is left before names are looked up: that may take long.
+ * hold all there will ever be. No probe is left before names are looked up: that may take long. Those that
+ * count frees go meanwhile: the kernel takes some 80 ms for each, one after the other.
  */
 void session__drain(struct session *s)
 {
@@ -97,6 +98,8 @@ void session__drain(struct session *s)
 	FAULT_POINT("ring-drained");
 	if (s->launches)
 		launches__finish(s->launches);
+	if (s->python_frees)
+		python_frees__stop(s->python_frees);
 	probes__detach(s->probes);
 	log_debug("detached: sampling ended after %.1f ms, slots restored after %.1f, probes gone after %.1f",
 		  sampled, passive, ms_since(s->stopped));

@@ -200,6 +200,19 @@ static int setup_store(struct session *s)
 	config.names = s->python_names = python_names__new(s->python, s->processes);
 	if (!s->python_names)
 		return -ENOMEM;
+	if (probes__frees_program(s->probes) >= 0) {
+		const struct python_frees_config frees = {
+			.program_fd = probes__frees_program(s->probes),
+			.freed = maps->freed,
+			.files = s->files,
+			.processes = s->processes,
+			.python = s->python,
+		};
+
+		config.frees = s->python_frees = python_frees__new(&frees);
+		if (!s->python_frees)
+			return -ENOMEM;
+	}
 	if (session__wants_launches(s->options) && setup_launches(s))
 		return -ENOMEM;
 	config.launches = s->launches;

@@ -16,6 +16,7 @@
 #include "loader/library.h"
 #include "loader/output/caller.h"
 #include "loader/probes.h"
+#include "loader/python_frees.h"
 #include "loader/python_names.h"
 #include "loader/result.h"
 #include "loader/recent.h"
@@ -41,6 +42,7 @@ struct session {
 	struct jit *jit;
 	struct python *python;
 	struct python_names *python_names;
+	struct python_frees *python_frees;	/* NULL: none are counted */
 	struct debuginfod *debuginfod;	/* NULL: not wanted */
 	struct tally *tally;
 	struct launches *launches;

@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,6 +44,46 @@ int uprobes__attach(int program_fd, const char *path, const uint64_t *offsets,
 	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 
 	return fd < 0 ? -errno : fd;
+}
+
+/* The number of the kernel's event source for uprobes, or a negative errno. */
+static int event_type(void)
+{
+	FILE *f = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
+	int type = -1;
+
+	if (!f)
+		return -errno;
+	if (fscanf(f, "%d", &type) != 1)
+		type = -1;
+	fclose(f);
+	return type < 0 ? -EINVAL : type;
+}
+
+int uprobes__attach_process(int program_fd, const char *path, uint64_t offset, uint64_t cookie,
+			    pid_t pid)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookie);
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.disabled = 1,		/* nothing is counted but by the program */
+		.config1 = (uintptr_t)path,
+		.config2 = offset,
+	};
+	int type = event_type(), event, link;
+
+	if (type < 0)
+		return type;
+	attr.type = (uint32_t)type;
+	event = (int)syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (event < 0)
+		return -errno;
+	link = bpf_link_create(program_fd, event, BPF_PERF_EVENT, &opts);
+	if (link < 0)
+		uprobes__detach(event);
+	else
+		close(event);		/* the link holds it */
+	return link;
 }
 
 static int close_link(void *fd)

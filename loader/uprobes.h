@@ -32,6 +32,14 @@ int uprobes__attach(int program_fd, const char *path, const uint64_t *offsets,
 		    const uint64_t *cookies, size_t nr, pid_t pid);
 
 /*
+ * At one place and in process `pid` alone, as a perf event. It fires in all of its threads for as long as the
+ * first one lives, and not in children, whom it costs one breakpoint each. A descriptor for uprobes__detach,
+ * or a negative errno.
+ */
+int uprobes__attach_process(int program_fd, const char *path, uint64_t offset, uint64_t cookie,
+			    pid_t pid);
+
+/*
  * Closes it, in a process of its own that shares our descriptors: whoever is killed (SIGKILL) inside of
  * that leaves the breakpoints in all programs ("failed to unregister, leaking uprobe", Linux 6.18),
  * where they cost time at each launch until the program ends.

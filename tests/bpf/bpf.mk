@@ -12,6 +12,7 @@ $(TEST_BPF:%=$(B)/tests/%.bpf.o): $(B)/tests/%.bpf.o: $(B)/obj/bpf/maps.bpf.o \
 	$(call say,BPFLINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(BPFTOOL) gen object $@ $^
+$(B)/tests/python_cost.bpf.o: $(B)/obj/bpf/python_frees.bpf.o
 $(TEST_BPF:%=$(B)/tests/%.skel.h): $(B)/tests/%.skel.h: $(B)/tests/%.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@.tmp && mv $@.tmp $@

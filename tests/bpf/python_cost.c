@@ -20,6 +20,7 @@
 #include <bpf/libbpf.h>
 
 #include "loader/python.h"
+#include "loader/python_frees.h"
 #include "tests/bpf/python_cost.h"
 #include "tests/bpf/warm.h"
 #include "tests/python_cost.skel.h"
@@ -42,6 +43,7 @@ struct cost {
 	struct python_cost_bpf *skel;
 	struct warm warm;
 	struct python *python;
+	struct python_frees *frees;
 	FILE *to, *from;
 	pid_t child;
 	struct form form[NR_FORMS];
@@ -96,6 +98,25 @@ static int call(struct cost *c, const struct form *f, unsigned int depth)
 	return answered(c, "done\n");
 }
 
+/* Functions of versions that don't count them are remembered as in a process that launches. */
+static int count_frees(struct cost *c, struct process *p)
+{
+	const struct python_frees_config config = {
+		.program_fd = bpf_program__fd(c->skel->progs.gpucollect_free),
+		.freed = c->warm.freed,
+		.files = c->warm.files,
+		.processes = c->warm.processes,
+		.python = c->python,
+	};
+
+	c->frees = python_frees__new(&config);
+	if (!c->frees)
+		return -ENOMEM;
+	python_frees__launched(c->frees, p);
+	python_frees__tick(c->frees);
+	return !python__needs_frees(c->python, p) || p->freed ? 0 : -ENOTSUP;
+}
+
 static int know(struct cost *c)
 {
 	struct process *p = warm__process(&c->warm, c->child);
@@ -106,7 +127,7 @@ static int know(struct cost *c)
 	if (!c->python)
 		return -ENOMEM;
 	python__mapped(c->python, p);
-	return p->python.layout ? 0 : -ENOENT;
+	return p->python.layout ? count_frees(c, p) : -ENOENT;
 }
 
 /* --- measuring ---------------------------------------------------------------------------- */
@@ -243,6 +264,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "measuring Python %s: %s\n", argv[2], strerror(-err));
 	for (int i = 0; i < NR_FORMS && !err; i++)
 		report_form(&c.form[i], argv[2], rounds);
+	python_frees__free(c.frees);
 	if (c.to)
 		fclose(c.to);	/* and the interpreter ends */
 	if (c.from)

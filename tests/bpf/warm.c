@@ -22,10 +22,11 @@ int warm__init(struct warm *w, struct bpf_object *obj)
 	w->rows = map_array(w, "rows", sizeof(*w->rows) * GPUCOLLECT_MAX_ROWS);
 	w->rules = map_array(w, "rules", sizeof(*w->rules) * GPUCOLLECT_MAX_RULES);
 	w->pythons = map_array(w, "pythons", sizeof(*w->pythons) * GPUCOLLECT_MAX_PYTHONS);
+	w->freed = map_array(w, "python_freed", sizeof(*w->freed) * GPUCOLLECT_MAX_FREED);
 	w->maps.procs_fd = bpf_object__find_map_fd_by_name(obj, "procs");
 	w->maps.slots = map_array(w, "slots", sizeof(*w->maps.slots) * GPUCOLLECT_MAX_PROCS);
 	w->maps.mappings = map_array(w, "mappings", sizeof(*w->maps.mappings) * GPUCOLLECT_MAX_MAPPINGS);
-	if (!w->rows || !w->rules || !w->pythons || !w->maps.slots || !w->maps.mappings)
+	if (!w->rows || !w->rules || !w->pythons || !w->freed || !w->maps.slots || !w->maps.mappings)
 		return -ENOMEM;
 	w->files = files__new();
 	w->processes = w->files ? processes__new(&w->maps, w->files) : NULL;

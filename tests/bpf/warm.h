@@ -17,6 +17,7 @@ struct warm {
 	struct unwind_row *rows;
 	struct unwind_rule *rules;
 	struct python_layout *pythons;
+	struct python_freed *freed;
 	struct files *files;
 	struct processes *processes;
 	struct unwind_store *store;
