@@ -38,7 +38,7 @@ static ALWAYS_INLINE long python__run_ends(struct scratch *s, const struct pytho
 		return list__give_up(s, l) ? 1 : list__cut(s, l);
 	run__end(s, l->style == PYTHON_SHIMS ? s->python.next : s->python.cframe);
 	if (l->style != PYTHON_SHIMS)
-		s->python.cframe = python__pointer(s->python.cframe + l->cframe_previous);
+		s->python.cframe = cframe__previous(s, l);
 	s->python.next = back;
 	if (!back)
 		return 1;

@@ -13,7 +13,6 @@
 #define NEXT_RUN_BITS 12
 #define STATE_BYTES 1024	/* PyThreadState, in which the outermost CFrame lies, is not much larger */
 #define CALL_BYTES 1024		/* locals of one C call of the interpreter are no further apart */
-#define STACK_BYTES (8ull << 20)	/* CFrames of a thread are no further apart */
 #define SEARCH_WORDS 8192	/* of the stack, for the CFrame of the call before */
 #define SEARCHES 4		/* of what may be one, till one is */
 #define PYTHON_STEPS 2048	/* frames, those included that are none of Python's */

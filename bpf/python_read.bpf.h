@@ -11,6 +11,7 @@
 
 #define PYTHON_PAGE 4096ull
 #define NEAR_BYTES (16ull << 10)	/* of a chunk of frames */
+#define STACK_BYTES (8ull << 20)	/* CFrames of a thread are no further apart */
 
 /* 0 also where it can't be read. */
 static ALWAYS_INLINE __u64 python__pointer(__u64 addr)
@@ -25,6 +26,8 @@ static ALWAYS_INLINE void frames__start(struct scratch *s)
 {
 	s->python.walk++;
 	s->python.len = 0;
+	s->python.before = 0;
+	s->python.calls_len = 0;
 }
 
 /* The frame at hand; the mask is for the verifier, which is spared many states by few branches. */
@@ -51,6 +54,17 @@ static ALWAYS_INLINE long frame__read_block(struct scratch *s, __u64 frame, __u3
 }
 
 /*
+ * Whether the callers of a frame may lie before it. Up to 3.10 each frame is an object of its own:
+ * where the function that it called has one a little behind, they were made one after the other.
+ */
+static ALWAYS_INLINE bool frame__has_neighbours(const struct scratch *s, __u64 frame, __u32 style)
+{
+	if (style >= PYTHON_ENTRY_FRAMES)
+		return !s->python.len || frame - s->python.from + NEAR_BYTES < 2 * NEAR_BYTES;
+	return s->python.before - frame < PYTHON_BLOCK_BYTES;
+}
+
+/*
  * Reads the frame s->python.next. One that lies elsewhere than those before, a shim for one, leaves them
  * where they are.
  */
@@ -60,13 +74,15 @@ static __noinline long frame__read(struct scratch *s, __u32 bytes, __u32 style)
 
 	if (bytes > PYTHON_FRAME_BYTES)
 		return -1;
-	if (style >= PYTHON_ENTRY_FRAMES && !(frame & 7)) {
+	if (!(frame & 7)) {
+		bool near = frame__has_neighbours(s, frame, style);
+
+		s->python.before = frame;
 		if (at < s->python.len && s->python.len - at >= bytes) {
 			s->python.at = at / 8;
 			return 0;
 		}
-		if ((!s->python.len || at + NEAR_BYTES < 2 * NEAR_BYTES) &&
-		    !frame__read_block(s, frame, bytes))
+		if (near && !frame__read_block(s, frame, bytes))
 			return 0;
 	}
 	s->python.at = PYTHON_BLOCK_BYTES / 8;
@@ -78,6 +94,29 @@ static ALWAYS_INLINE void frame__goes_on(struct scratch *s)
 {
 	if (s->python.at == PYTHON_BLOCK_BYTES / 8)
 		s->python.len = 0;
+}
+
+/*
+ * The CFrame of the call before s->python.cframe. They lie in the thread's state, or on the stack, of
+ * which all of a page is read: the next one may never have been touched, and to find that out takes most
+ * of a us.
+ */
+static ALWAYS_INLINE __u64 cframe__previous(struct scratch *s, const struct python_layout *l)
+{
+	__u64 addr = s->python.cframe + l->cframe_previous, at = addr - s->python.calls_from;
+	__u64 len = PYTHON_PAGE - (addr & (PYTHON_PAGE - 1)), left = s->mem.hi - addr;
+
+	if (addr & 7 || addr < s->mem.lo || left > STACK_BYTES || left < len)
+		return python__pointer(addr);
+	if (at >= s->python.calls_len) {
+		s->python.calls_len = 0;
+		if (bpf_probe_read_user(s->python.calls, len, (void *)addr))
+			return python__pointer(addr);
+		s->python.calls_from = addr;
+		s->python.calls_len = len;
+		at = 0;
+	}
+	return s->python.calls[at / 8 & (PYTHON_CALLS_WORDS - 1)];
 }
 
 /* What tells a text from another that had its address before; see python_frames.h. */
