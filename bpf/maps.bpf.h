@@ -100,10 +100,11 @@ MAP struct {
 } told_codes SEC(".maps");
 
 /*
- * Direct-mapped: functions that were told of, for as long as no code object is made, or none is freed. Saves
+ * In sets of two: functions that were told of, for as long as no code object is made, or none is freed. Saves
  * reading the object, and the search above: two thirds of a frame's cost.
  */
-#define RECALLED_SHIFT 13
+#define RECALLED_SHIFT 12
+#define RECALLED_WAYS 2
 struct recalled_code {
 	__u64 key;		/* of process and address */
 	__u64 stamp;		/* struct python_walk's */
@@ -114,7 +115,7 @@ MAP struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1 << RECALLED_SHIFT);
 	__type(key, __u32);
-	__type(value, struct recalled_code);
+	__type(value, struct recalled_code[RECALLED_WAYS]);
 } recalled_codes SEC(".maps");
 
 /* Direct-mapped: hashes of stacks that are in the ring already. */

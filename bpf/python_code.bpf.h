@@ -164,13 +164,34 @@ static ALWAYS_INLINE bool code__tell(struct scratch *s, __u64 code, __u32 check)
 
 /* --- functions that were told of ---------------------------------------------------------- */
 
+/*
+ * Where a function is, or may be put: in the place of one of another process, or of before, if that can
+ * be. No branches, for the verifier.
+ */
 static ALWAYS_INLINE struct recalled_code *code__recall(const struct scratch *s, __u64 code, __u64 *key)
 {
+	struct recalled_code *set;
+	__u64 first, second, old;
 	__u32 index;
 
 	*key = hash__mix(code ^ s->python.image * 0x9e3779b97f4a7c15ull);
 	index = *key >> (64 - RECALLED_SHIFT);
-	return s->python.stamp ? bpf_map_lookup_elem(&recalled_codes, &index) : NULL;
+	if (!s->python.stamp)
+		return NULL;
+	set = bpf_map_lookup_elem(&recalled_codes, &index);
+	if (!set)
+		return NULL;
+	/* Bit 63 is set where they differ. */
+	first = *(volatile __u64 *)&set[0].key ^ *key;
+	second = *(volatile __u64 *)&set[1].key ^ *key;
+	old = *(volatile __u64 *)&set[0].stamp ^ s->python.stamp;
+	first |= -first;
+	second |= -second;
+	old |= -old;
+	first &= ~(second & old);	/* the second has it, or the first is worth keeping */
+	first >>= 63;
+	barrier_var(first);
+	return &set[first & (RECALLED_WAYS - 1)];
 }
 
 /* Fills `c` in; false: this function was not met yet, or is another by now. */
