@@ -141,7 +141,6 @@ static void record_now(CUevent e, CUstream s)
 		i->event = e;
 		i->event_seq = e->seq;
 		e->pending = s;
-		store(&e->denied, SIM_NONE);
 		store(&e->when, SIM_NEVER);
 	} else {
 		now = now_ns();
@@ -218,9 +217,10 @@ static bool event__ready(CUevent e)
 
 	if (!load(&e->recorded))
 		return true;
+	/* Nobody may be told that it is not reached, and later that it was before that. */
 	if (unlikely(when == SIM_NEVER)) {
-		store(&e->denied, now_ns());
-		return load(&e->when) <= load(&e->denied);
+		queue__look(e->pending);
+		when = load(&e->when);
 	}
 	if (unlikely(dev.always_busy))
 		return when <= load(&dev.synced_until);

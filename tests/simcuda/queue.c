@@ -88,11 +88,6 @@ static void item__record(CUstream s, struct queue_item *i)
 	int64_t base = stream__base(s), when = base > i->enqueued ? base : i->enqueued;
 	CUevent e = i->event;
 
-	/* What it waited for may have been over earlier, but nobody has looked at that until now. */
-	if (e->magic == M_EVENT && e->seq == i->event_seq && load(&e->denied) >= when) {
-		when = load(&e->denied) + 1;
-		stream__delay(s, when);
-	}
 	if (e->magic == M_EVENT && e->seq == i->event_seq)
 		event__place(e, s, when, false);
 	if (entries(i->kind))
@@ -322,6 +317,38 @@ static void queue__join(CUstream s)
 	}
 	while (n-- > 0)
 		queue__wait_for(s, queue__mark(others[n]));
+}
+
+/* Those that wait for each other share a lock; it is held. */
+static int streams_beside(CUstream s, CUstream *others, int most)
+{
+	int n = 0;
+
+	pthread_mutex_lock(&held_lock);
+	for (CUstream o = held; o && n < most; o = o->next_held)
+		if (o->lock == s->lock && o->queued)
+			others[n++] = o;
+	pthread_mutex_unlock(&held_lock);
+	return n;
+}
+
+void queue__look(CUstream s)
+{
+	CUstream others[64];
+	unsigned before, after = 0;
+
+	pthread_mutex_lock(s->lock);
+	do {
+		int n = streams_beside(s, others, 64);
+
+		before = after;
+		after = 0;
+		for (int i = 0; i < n; i++) {
+			queue__advance(others[i]);
+			after += others[i]->queued;
+		}
+	} while (after != before);
+	pthread_mutex_unlock(s->lock);
 }
 
 bool queue__holds(CUstream s)

@@ -225,6 +225,7 @@ bool queue__holds(CUstream s);		/* would work put in now come after any of unkno
 bool queue__holds_below(CUstream s);	/* also in the streams that the legacy stream waits for */
 struct mark *queue__mark_event(CUevent e);	/* NULL: its time is known; no lock held */
 void queue__advance(CUstream s);
+void queue__look(CUstream s);	/* what may be known of it by now is known; no lock held */
 struct mark *mark__new(int64_t when);
 void mark__put(struct mark *m);
 
@@ -237,7 +238,6 @@ struct CUevent_st {
 	uint64_t capture_id;		/* last recorded in that capture, 0: not in one */
 	bool recorded, idle, copy;	/* copy: the work behind it is one */
 	int64_t when;			/* reached; SIM_NEVER: not known yet */
-	int64_t denied;			/* somebody was told then that it is not reached */
 	int64_t before;			/* start of the work behind it, SIM_NONE: there is none */
 	int64_t after;			/* end of the work before it */
 	unsigned long long stream_id;
