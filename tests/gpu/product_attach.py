@@ -70,7 +70,8 @@ class Recording:
     def __init__(self, gpucollect, pid, name, *options):
         self.name, self.path = name, f"folded/{name}.folded"
         self.started = time.monotonic()
-        self.process = subprocess.Popen([gpucollect, "-v", "-y", "-o", self.path, *options, "-p", str(pid)],
+        self.process = subprocess.Popen([gpucollect, "-v", "-y", "-o", self.path, "--launches", "all", *options,
+                                         "-p", str(pid)],
                                         stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         self.said = b""
         while b": recording" not in self.said:

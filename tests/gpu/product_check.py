@@ -167,6 +167,28 @@ def cupti(records, launches, gpu):
           "or 0.5 us a launch")
 
 
+def sampled(records, gpu, percent):
+    """Times where only some launches were looked at: the sum, and kernels of over 1 % of it."""
+    want = collections.Counter()
+    rows = [line.rstrip("\n").split("\t") for line in open(records)]
+    for row, name in zip(rows, demangled([r[4] for r in rows])):
+        want[short(name)] += int(row[2]) - int(row[3])
+    got = collections.Counter()
+    for frames, weight in folded(gpu):
+        kernel = kernel_of(frames)
+        if kernel not in (None, "[graph]"):
+            got[short(kernel)] += weight
+    all_of = sum(want.values())
+    for key, ns in want.most_common():
+        if ns < all_of / 100:
+            break
+        print(f"  {ns / 1e6:9.3f} ms by CUPTI, {got[key] / 1e6:9.3f} ms ({(got[key] / ns - 1) * 100:+.2f} %)  {key}")
+    off = (sum(got.values()) / all_of - 1) * 100
+    print(f"  GPU time: CUPTI {all_of / 1e6:.3f} ms, sampled {sum(got.values()) / 1e6:.3f} ms ({off:+.2f} %)")
+    if abs(off) > float(percent):
+        fail(f"over {percent} % off")
+
+
 def total(records, launches, captured):
     rows = [line.split("\t") for line in open(records)]
     want = sum(int(r[0]) - int(r[1]) for r in rows)
@@ -312,6 +334,6 @@ def stacks(path):
 
 {"chains": chains, "paths": paths, "cupti": cupti, "total": total, "speed": speed,
  "where": where, "constants": constants, "agree": agree, "short": short_ones,
- "stacks": stacks}[sys.argv[1]](*sys.argv[2:])
+ "stacks": stacks, "sampled": sampled}[sys.argv[1]](*sys.argv[2:])
 print("  ok" if not bad else f"  {bad} wrong")
 sys.exit(bad != 0)

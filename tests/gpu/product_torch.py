@@ -5,7 +5,8 @@
 product_torch.py count           all kinds of work once; prints losses and sums bit by bit
 product_torch.py speed [NAMES]   prints "NAME US CPU_US" (medians an iteration): relu, matmul, layer
 product_torch.py profiler NAMES  the same under torch.profiler with stacks
-product_torch.py loop SECONDS    relu for so long; prints "at T: US" for each quarter of a second
+product_torch.py loop SECONDS [NAME] …   relu or another of them for so long, one after the other; prints "pace T US"
+                                 for each quarter of a second, T as of CLOCK_MONOTONIC
 """
 import resource
 import statistics
@@ -174,19 +175,19 @@ def profiler(names):
         say(f"{name} {min(wall):.3f} 0")
 
 
-def loop(seconds):
-    x = torch.randn(1 << 14, device=device)
-    begin = last = time.perf_counter()
+def loop(seconds, name="relu"):
+    work, n = workloads()[name]
+    at_once = max(n // 40, 2)
+    begin = last = time.monotonic()
     n = 0
-    say("started", time.monotonic())
+    say("started", name, begin)
     while last - begin < seconds:
-        for _ in range(500):
-            torch.relu(x)
+        work(at_once)
         torch.cuda.synchronize()
-        n += 500
-        now = time.perf_counter()
+        n += at_once
+        now = time.monotonic()
         if now - last >= 0.25:
-            say(f"at {now - begin:.2f}: {(now - last) / n * 1e6:.3f} us")
+            say(f"pace {now:.3f} {(now - last) / n * 1e6:.3f}")
             last, n = now, 0
 
 
@@ -200,4 +201,5 @@ if __name__ == "__main__":
     elif mode == "profiler":
         profiler(sys.argv[2:])
     elif mode == "loop":
-        loop(float(sys.argv[2]))
+        for arg, what in zip(sys.argv[2::2], sys.argv[3::2] or ["relu"]):
+            loop(float(arg), what)

@@ -3,7 +3,7 @@
 #
 # The product on a real GPU: run.sh DIR leaves its logs in DIR. Needs root, nvcc, a python3 with PyTorch
 # and a built gpucollect (GPUCOLLECT=PATH, default build/gpucollect). PRODUCT_PARTS picks parts (gap calibrate
-# chains capture hold torch attach again after speed detach cpu python probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
+# chains capture hold torch attach sampled again after speed detach cpu python probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
 # PRODUCT_LIMIT the seconds after which no further step begins. PRODUCT_CONSTANTS="BUSY IDLE", as they stand
 # in gpu_timing/calibration.c, puts the constants that the gap part measures into a copy of the program; PRODUCT_KEEP=1 leaves those that the
 # calibrate part has saved to the parts that follow. Each step has its own
@@ -51,10 +51,10 @@ check() { # a step that must succeed
 recorded() { # LIMIT NAME COMMAND...
 	local limit=$1 name=$2
 	shift 2
-	step "$limit" "$gpc" --metric gpu -y -o "folded/$name-gpu.folded" -- \
+	step "$limit" "$gpc" --launches all --metric gpu -y -o "folded/$name-gpu.folded" -- \
 		sh -c '"$@" > "$0.out" 2> "$0.err"' "$name" "$@"
 	echo "status $?" > "$name.status"
-	step "$limit" "$gpc" --metric launches -y -o "folded/$name-launches.folded" -- \
+	step "$limit" "$gpc" --launches all --metric launches -y -o "folded/$name-launches.folded" -- \
 		sh -c '"$@" > "$0.out2" 2> "$0.err2"' "$name" "$@"
 	echo "status $?" >> "$name.status"
 }
@@ -77,8 +77,15 @@ site=$(python3 -c 'import importlib.util as u,os; print(os.path.dirname(os.path.
 cupti=$(find "$site/nvidia" "$cuda/extras" -name 'libcupti.so.1*' 2>/dev/null | head -1)
 export PRODUCT_CUPTI=$cupti
 headers=$(find "$site/nvidia" "$cuda" -name cupti.h -printf '%h\n' 2>/dev/null | head -1)
-for p in chains capture rate gap short; do
-	[ "$parts" = python ] || step 90 "$nvcc" -std=c++17 -arch=sm_90 -O2 -g -I"$root" -o product_$p "$here/product_$p.cu" &
+built() { # what of the programs the parts need
+	wants chains && echo chains
+	wants capture && echo capture
+	wants gap && echo gap
+	wants calibrate && echo short
+	if wants speed || wants detach || wants cpu; then echo rate; fi
+}
+for p in $(built); do
+	step 90 "$nvcc" -std=c++17 -arch=sm_90 -O2 -g -I"$root" -o product_$p "$here/product_$p.cu" &
 done
 step 30 gcc -std=gnu11 -O2 -Wall -fPIC -shared -I"$headers" -I"$cuda/include" -o product_cupti.so "$here/product_cupti.c" -ldl -lpthread
 # Reads PyTorch's files once, so that the first run of it is like the later ones.
@@ -110,7 +117,7 @@ if wants calibrate; then
 	for how in busy idle; do
 		step 20 env CUDA_INJECTION64_PATH="$work/product_cupti.so" PRODUCT_OUT="$work/short-$how.cupti" \
 			PRODUCT_COPIES=1 ./product_short $how 500
-		check 20 "$gpc" --metric gpu -y -o "folded/short-$how.folded" -- sh -c './product_short "$@" > "$0"' "short-$how.out" $how 500
+		check 20 "$gpc" --launches all --metric gpu -y -o "folded/short-$how.folded" -- sh -c './product_short "$@" > "$0"' "short-$how.out" $how 500
 		check 5 python3 product_check.py short $how "short-$how.cupti" "short-$how.out" "folded/short-$how.folded"
 	done
 	[ -n "${PRODUCT_KEEP:-}" ] || rm -f "$saved"
@@ -186,6 +193,16 @@ if wants attach; then
 	check 240 python3 product_attach.py counts "$gpc"
 fi
 
+if wants sampled; then
+	log=$out/9-sampled.txt
+	check 120 python3 product_sampled.py "$gpc"
+	step 60 env CUDA_INJECTION64_PATH="$work/product_cupti.so" PRODUCT_OUT="$work/sampled.cupti" python3 product_torch.py count
+	for how in auto; do
+		step 60 "$gpc" --launches $how --metric gpu -y -o "folded/sampled-$how.folded" -- python3 product_torch.py count
+		check 10 python3 product_check.py sampled sampled.cupti "folded/sampled-$how.folded" 5
+	done
+fi
+
 if wants again; then
 	log=$out/9-again.txt
 	check 280 python3 product_attach.py again "$gpc" "${PRODUCT_AGAIN:-50}"
@@ -209,7 +226,7 @@ timed() { # HOW LIMIT COMMAND...
 if wants speed; then
 	log=$out/5-speed.txt
 	: > "$log"
-	ours="$gpc --metric gpu -y -o folded/speed-gpu.folded --"
+	ours="$gpc --launches all --metric gpu -y -o folded/speed-gpu.folded --"
 	probes="$gpc --no-inject --metric launches -y -o folded/speed-probes.folded --"
 	with_cupti="env CUDA_INJECTION64_PATH=$work/product_cupti.so PRODUCT_OUT=$work/speed.cupti"
 	for i in $(seq $((rounds * 2))); do
