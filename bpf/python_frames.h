@@ -87,9 +87,10 @@ _Static_assert(sizeof(struct python_layout) == 88, "elements of a map that is ma
 
 /*
  * Code objects of a process that were freed, as a probe counts them (before 3.12): while the number stays, no
- * address has become another function's. Elements of map python_freed, of which 0 is nobody's.
+ * address has become another function's. Elements of map python_freed, of which 0 is nobody's. Few: the
+ * kernel lets such probes go one after the other, some 80 ms each.
  */
-#define GPUCOLLECT_MAX_FREED 64
+#define GPUCOLLECT_MAX_FREED 9
 struct python_freed {
 	__u64 in_force;		/* 0: some may not be counted. Else each probe's own, in bits 40 to 63 */
 	__u64 nr;		/* grows, whoever has the element */

@@ -22,6 +22,7 @@
 #define SECOND_NS 1000000000ull
 #define BREAKPOINT 0xcc
 #define TRIES 50
+#define MAX_OF_FILE 4		/* functions that are looked at */
 #define AT_A_TICK 4		/* that are looked at: a file's code is read, and who maps it looked for */
 
 /* A process that is to have a probe. */
@@ -50,7 +51,7 @@ struct python_frees {
 	struct python_frees_config config;
 	struct closer *closer;
 	struct probe probe[GPUCOLLECT_MAX_FREED];	/* by element; 0 is nobody's */
-	unsigned int in_use;
+	unsigned int in_use, last;
 	uint64_t placed;	/* ever */
 	uint64_t second;	/* that is under way ends */
 	bool stopped;
@@ -109,12 +110,18 @@ static const struct function *function_at(struct python_frees *f, uint32_t file,
 {
 	struct unwind_file *unwind = files__unwind(f->config.files, file);
 	const struct elf_segment *s = NULL;
+	static const struct function none = { .err = -ENOENT };
 	struct function *fn;
-	size_t nr = 0, i;
+	size_t nr = 0, i, of_file = 0;
 
-	for (i = 0; i < f->nr_functions; i++)
+	for (i = 0; i < f->nr_functions; i++) {
 		if (f->function[i].file == file && f->function[i].offset == offset)
 			return &f->function[i];
+		/* Processes say where theirs is, and may say anything; to look takes its time. */
+		of_file += f->function[i].file == file;
+	}
+	if (of_file >= MAX_OF_FILE)
+		return &none;
 	if (array__reserve((void **)&f->function, &f->room_functions, f->nr_functions, sizeof(*f->function)))
 		return NULL;
 	fn = &f->function[f->nr_functions++];
@@ -179,13 +186,17 @@ static bool is_there(const struct process *p, uint64_t address)
 	return !python__read_memory(&pid, address, &byte, sizeof(byte)) && byte == BREAKPOINT;
 }
 
-static unsigned int free_element(const struct python_frees *f)
+/* In turn: the probe that had it last may count on for some time. */
+static unsigned int free_element(struct python_frees *f)
 {
-	unsigned int i = 1;
+	unsigned int n = GPUCOLLECT_MAX_FREED - 1, i;
 
-	while (i < GPUCOLLECT_MAX_FREED && f->probe[i].fd >= 0)
-		i++;
-	return i;
+	for (i = 0; i < n; i++) {
+		f->last = f->last % n + 1;
+		if (f->probe[f->last].fd < 0)
+			return f->last;
+	}
+	return GPUCOLLECT_MAX_FREED;
 }
 
 /*
