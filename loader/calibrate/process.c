@@ -160,7 +160,7 @@ static int keep_only(int out)
 {
 	int null = open("/dev/null", O_RDWR), high = fcntl(out, F_DUPFD, 4);
 
-	if (null < 0 || high < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(high, 3) < 0 ||
+	if (null < 0 || high < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup3(high, 3, O_CLOEXEC) < 0 ||
 	    syscall(SYS_close_range, 4, ~0u, 0))
 		return -errno;
 	return 0;
