@@ -25,7 +25,7 @@ CUDA_HOME ?= /usr/local/cuda
 CUDA_CFLAGS := $(if $(wildcard $(CUDA_HOME)/include/cuda.h),-DHAVE_CUDA_H -isystem $(CUDA_HOME)/include)
 
 # Everything but the C library is linked statically.
-LIBS := -Wl,-Bstatic -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -Wl,-Bdynamic -lpthread -ldl
+LIBS := -Wl,-Bstatic -lbpf -ldw -lelf -lz -llzma -lbz2 -liberty -Wl,-Bdynamic -lpthread -ldl -lm
 CHECK_LIBS := -lcheck -lsubunit -lm -lrt
 
 # --- sources: a stage is a folder ------------------------------------------------------------

@@ -139,7 +139,10 @@ struct rec_launch {
 	__u32 shared_bytes;	/* dynamic shared memory */
 	__u16 entry;		/* enum launch_entry or channel_slot (gpu_timing/channel.h) */
 	__u16 flags;		/* LAUNCH_* (gpu_timing/channel.h) */
+	__u32 weight;		/* launches that it stands for (struct channel_launch), and their stratum */
+	__u32 stratum;
 };
+_Static_assert(sizeof(struct rec_launch) == 96, "the most that a launch may take in the ring");
 
 #define RAW_CHUNK 4096u
 #define RAW_MAX (1u << 20)	/* rustc has one frame of 540 KiB */

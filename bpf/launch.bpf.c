@@ -66,7 +66,7 @@ static ALWAYS_INLINE void library__hello(struct task_struct *task, __s32 fd)
 static ALWAYS_INLINE bool site__args(struct rec_launch *launch, struct task_struct *task,
 				     const struct pt_regs *ctx)
 {
-	struct channel_launch args = {};
+	struct channel_launch args = { .weight = 1 };
 
 	if (!PT_REGS_PARM1(ctx)) {
 		library__hello(task, (__s32)PT_REGS_PARM2(ctx));
@@ -83,6 +83,8 @@ static ALWAYS_INLINE bool site__args(struct rec_launch *launch, struct task_stru
 	launch->shared_bytes = args.shared_bytes;
 	launch->entry = args.entry;
 	launch->flags = args.flags;
+	launch->weight = args.weight;
+	launch->stratum = args.stratum;
 	return true;
 }
 

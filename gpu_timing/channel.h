@@ -23,6 +23,7 @@
  * The frames above a site: the library's own (the hook), the driver's exported entry point, its
  * caller. Every launch that fires a site gets exactly one RESULT record of the ring, with a time
  * or with the cause why there is none, unless the process dies or the ring is full (counted).
+ * Where only some launches fire one, each stands for others, too; its stratum counts them all.
  */
 #ifndef GPUCOLLECT_CHANNEL_H
 #define GPUCOLLECT_CHANNEL_H
@@ -83,10 +84,9 @@ struct channel_launch {
 	__u32 shared_bytes;	/* dynamic shared memory */
 	__u16 entry;		/* enum launch_entry; of a copy: enum channel_slot */
 	__u16 flags;		/* LAUNCH_* */
-	__u32 weight;		/* launches that this probe stands for: 1 */
-	__u32 reserved;
+	__u32 weight;		/* launches that this probe stands for, this one included */
+	__u32 stratum;		/* it was chosen from, and the block's number; 0: all are probed */
 };
-
 _Static_assert(sizeof(struct channel_launch) == 64, "copied by one read");
 
 /* Of a copy `grid` has its bytes, low half first, and its enum copy_kind: both 0 as long as not known. */
@@ -102,7 +102,7 @@ static inline __u64 copy__bytes(const __u32 grid[3])
  * ring. To the collector everything but page 1 is hostile, and of page 1 it reads nothing back.
  */
 #define CHANNEL_MAGIC 0x6c6e6368636c6770ull
-#define CHANNEL_ABI 4
+#define CHANNEL_ABI 5
 #define CHANNEL_THREADS 2048		/* the first is shared by threads that found none free */
 #define CHANNEL_RING_SIZE (16u << 20)	/* a power of two */
 #define CHANNEL_MAX_NAME (64u << 10)	/* bytes of a kernel's name that travel */
@@ -119,6 +119,15 @@ static inline __u64 copy__bytes(const __u32 grid[3])
 #define CHANNEL_MAX_STANDING 100
 #define CHANNEL_MAX_OUTSTANDING 400
 #define CHANNEL_MAX_WEIGHT 1024	/* 1 / the smallest chance that a launch has to be timed */
+/*
+ * Where not every launch is probed: strata of launches that are alike, by shape and place of the stack,
+ * then one for each thread, which takes what finds no room. Two of each block of a stratum are probed.
+ */
+#define CHANNEL_SHAPES 16384
+#define CHANNEL_STRATA (CHANNEL_SHAPES + CHANNEL_THREADS)
+#define CHANNEL_BLOCK_SHIFT 16	/* of the block's number, cut, above the stratum's index */
+#define CHANNEL_STRATUM(word) ((word) & ((1u << CHANNEL_BLOCK_SHIFT) - 1))
+#define CHANNEL_MAX_STANDS_FOR (1u << 20)	/* the most launches that one probe stands for */
 
 enum channel_state {
 	/*
@@ -354,9 +363,7 @@ enum launch_cause {
 	X(SLOT_SET32_PTDS, "cuMemsetD32_v2_ptds")
 
 #define CHANNEL_SLOT_WORDS 4
-
 _Static_assert(NR_CHANNEL_SLOTS <= 64 * CHANNEL_SLOT_WORDS, "`slots` below is a bit set");
-
 #define CHANNEL_CAUSE_ROOM 24
 #define CHANNEL_ENTRY_ROOM 16
 
@@ -374,7 +381,6 @@ struct channel_thread {
 	__u64 results[CHANNEL_CAUSE_ROOM];	/* RESULTs made, by enum launch_cause */
 	__u64 spare[16];
 };
-
 _Static_assert(sizeof(struct channel_thread) == 512, "whole cache lines");
 
 struct channel_segment {
@@ -401,6 +407,8 @@ struct channel_segment {
 	__u32 site;		/* enum channel_site; the library writes the first value */
 	__u32 confined;		/* bool: the target is under a system-call filter: no unusual call */
 	__u32 wake;		/* futex of the library's thread */
+	__u32 every;		/* launches that fire a site: 1 all, at first; N one of N; 0 by `budget` */
+	__u32 budget;		/* CPU time of a launching thread, and time of a device, in millionths */
 	/*
 	 * Who is at work: pid in the collector's own namespace, and above it the low 32 bits of
 	 * that process's start time (field 22 of /proc/PID/stat). 0: nobody. Taken by compare and
@@ -410,6 +418,7 @@ struct channel_segment {
 	__u64 tail __attribute__((aligned(64)));	/* bytes ever consumed */
 	/* then */
 	struct channel_thread threads[CHANNEL_THREADS] __attribute__((aligned(4096)));
+	__u64 strata[CHANNEL_STRATA];	/* launches of each in this session, exact */
 	__u8 ring[CHANNEL_RING_SIZE] __attribute__((aligned(4096)));
 };
 
@@ -472,11 +481,12 @@ struct channel_result {
 	 */
 	__u32 gap;
 	__u32 copy;		/* enum copy_kind; else 0, as are its bytes */
+	__u32 stands_for;	/* weight of its probe, and its stratum and block */
+	__u32 stratum;
 	__u64 bytes;
 	__u64 more[];
 };
-
-_Static_assert(sizeof(struct channel_result) == 88, "no holes");
+_Static_assert(sizeof(struct channel_result) == 96, "no holes");
 
 enum channel_name_status {
 	NAME_KNOWN = 0,		/* possibly empty */

@@ -163,7 +163,8 @@ static bool result_ok(const struct channel_result *r)
 	    r->launches - 1 != (r->head.size - sizeof(*r)) / sizeof(r->more[0]))
 		return false;
 	return work_ok(r) && r->cause < NR_LAUNCH_CAUSES && r->load <= LOAD_IDLE && r->weight &&
-	       r->weight <= CHANNEL_MAX_WEIGHT && r->duration < MAX_DURATION &&
+	       r->weight <= CHANNEL_MAX_WEIGHT && r->stands_for && r->stands_for <= CHANNEL_MAX_STANDS_FOR &&
+	       CHANNEL_STRATUM(r->stratum) < CHANNEL_STRATA && r->duration < MAX_DURATION &&
 	       (!r->duration || r->cause == CAUSE_NONE);
 }
 
@@ -347,6 +348,21 @@ void channel__set_confined(struct channel *ch, bool confined)
 {
 	if (!is_over(ch))
 		WRITE_ONCE(ch->segment->confined, (uint32_t)confined);
+}
+
+void channel__set_sampling(struct channel *ch, uint32_t every, uint32_t budget_ppm)
+{
+	if (is_over(ch))
+		return;
+	WRITE_ONCE(ch->segment->budget, budget_ppm);
+	__atomic_store_n(&ch->segment->every, every, __ATOMIC_RELEASE);
+}
+
+uint64_t channel__launches_of(const struct channel *ch, uint32_t stratum)
+{
+	uint64_t n = stratum && stratum < CHANNEL_STRATA ? READ_ONCE(ch->segment->strata[stratum]) : 0;
+
+	return is_over(ch) ? 0 : n;
 }
 
 void channel__stop(struct channel *ch)

@@ -89,6 +89,14 @@ void channel__heartbeat(struct channel *channel);
 void channel__set_site(struct channel *channel, enum channel_site site);
 /* Says that the target is under a seccomp filter: the library then makes no unusual system call. */
 void channel__set_confined(struct channel *channel, bool confined);
+/*
+ * Launches that fire a probe: 1: all; N: one of N; 0: as many as `budget_ppm` allows, millionths of a
+ * thread's and of a device's time.
+ */
+void channel__set_sampling(struct channel *channel, uint32_t every, uint32_t budget_ppm);
+/* Launches of a stratum (struct channel_result) in this session so far, exact; 0: not known. */
+uint64_t channel__launches_of(const struct channel *channel, uint32_t stratum);
+
 void channel__stop(struct channel *channel);
 
 /* A state or reason out of range reads as CHANNEL_REFUSED or REASON_NONE. */

@@ -27,6 +27,7 @@ struct account {
 	struct join *join;
 	struct table *names;		/* generation -> work */
 	struct table *latest;		/* function -> generation */
+	struct table *strata;		/* stratum of the channel -> of strata.h */
 	size_t name_bytes;
 	struct calibration calibration[MAX_DEVICES];
 	uint64_t seen;
@@ -46,7 +47,8 @@ struct account *account__new(struct account_shared *shared, uint32_t process)
 	a->join = join__new(MAX_WAITING, on_joined);
 	a->names = table__new();
 	a->latest = table__new();
-	if (a->join && a->names && a->latest)
+	a->strata = table__new();
+	if (a->join && a->names && a->latest && a->strata)
 		return a;
 	account__free(a);
 	return NULL;
@@ -59,6 +61,7 @@ void account__free(struct account *a)
 	join__free(a->join);
 	table__free(a->names);
 	table__free(a->latest);
+	table__free(a->strata);
 	free(a);
 }
 
@@ -90,23 +93,47 @@ static bool calibrate(const struct account *a, const struct channel_result *r, u
 	return calibration__apply(known ? &a->calibration[r->device] : NULL, r, ns);
 }
 
-static int add_result(struct account *a, uint32_t stack, uint32_t tid, const struct channel_result *r)
+/* Which launches a record of that weight stands for, itself included; false: out of memory. */
+static bool find_stratum(struct account *a, uint32_t word, uint32_t weight, uint32_t *id)
+{
+	uint32_t local = CHANNEL_STRATUM(word);
+	uint64_t known = 0;
+
+	*id = 0;
+	if (!local)
+		return true;
+	if (!table__get(a->strata, local, &known)) {
+		known = strata__add(a->shared->strata);
+		if (!known || table__set(a->strata, local, known))
+			return false;
+	}
+	*id = (uint32_t)known;
+	strata__saw(a->shared->strata, *id, weight);
+	return true;
+}
+
+static int add_result(struct account *a, const struct join_launch *launch, uint32_t stratum,
+		      const struct channel_result *r)
 {
 	struct launches_counters *counters = &a->shared->counters;
 	bool copy = r->flags & LAUNCH_COPY;
 	struct tally_key key = {
 		.kind = copy ? TALLY_COPY : TALLY_LAUNCH,
 		.process = a->process,
-		.tid = tid,
-		.user = stack,
+		.tid = launch ? launch->tid : 0,
+		.user = launch ? launch->stack : STACKS_NONE,
+		.stratum = stratum,
 		.device = r->device,
 		.stream = r->stream,
 		.flags = !copy && r->flags & LAUNCH_GRAPH ? TALLY_GRAPH : 0,
 	};
-	struct tally_add add = { .count = 1, .bytes = r->bytes };
+	struct tally_add add = {
+		.weight = r->stands_for, .block = r->stratum >> CHANNEL_BLOCK_SHIFT,
+		.count = 1, .bytes = r->bytes,
+	};
 	uint64_t work = 0;
 
-	(copy ? counters->copies_by_cause : counters->by_cause)[r->cause]++;
+	(copy ? counters->copies_by_cause : counters->by_cause)[r->cause] += r->stands_for;
 	/* Not executed now, or not at all: no launch to count. */
 	if (r->cause == CAUSE_CAPTURED || r->cause == CAUSE_LAUNCH_FAILED)
 		return 0;
@@ -119,7 +146,7 @@ static int add_result(struct account *a, uint32_t stack, uint32_t tid, const str
 		add.others = r->weight - 1;
 		if (!calibrate(a, r, &add.ns))
 			key.flags |= TALLY_UNCALIBRATED;
-		counters->graphs += (key.flags & TALLY_GRAPH) != 0;
+		counters->graphs += key.flags & TALLY_GRAPH ? r->stands_for : 0;
 	}
 	add.untimed = launches__by_mean((enum launch_cause)r->cause);
 	add.left_out = r->cause == CAUSE_OUTSTANDING;
@@ -128,14 +155,19 @@ static int add_result(struct account *a, uint32_t stack, uint32_t tid, const str
 
 static int on_joined(void *ctx, const struct join_launch *launch, const struct channel_result *r)
 {
-	struct channel_result no_end = { .cause = CAUSE_NO_END, .device = -1 };
+	struct channel_result no_end = { .cause = CAUSE_NO_END, .device = -1, .stands_for = 1 };
 	struct launches_counters *counters;
 	struct account *a = ctx;
+	uint32_t stratum;
 	uint64_t name = 0;
 
+	if (!find_stratum(a, r ? r->stratum : launch->stratum, r ? r->stands_for : launch->weight, &stratum))
+		return -ENOMEM;
 	if (launch && launch->outside)
 		return 0;
 	if (!r && launch) {
+		no_end.stands_for = launch->weight;
+		no_end.stratum = launch->stratum;
 		no_end.flags = (uint16_t)launch->flags;
 		no_end.copy = launch->copy;
 		no_end.bytes = launch->bytes;
@@ -145,17 +177,24 @@ static int on_joined(void *ctx, const struct join_launch *launch, const struct c
 	counters = &a->shared->counters;
 	counters->no_end += !r;
 	*(r && r->flags & LAUNCH_COPY ? &counters->copies_no_stack : &counters->no_stack) += !launch;
-	return add_result(a, launch ? launch->stack : STACKS_NONE, launch ? launch->tid : 0,
-			  r ? r : &no_end);
+	return add_result(a, launch, stratum, r ? r : &no_end);
+}
+
+/* As the target's memory has it, which may hold anything. */
+static uint32_t weight_of(const struct rec_launch *rec)
+{
+	return rec->weight && rec->weight <= CHANNEL_MAX_STANDS_FOR ? rec->weight : 1;
 }
 
 int account__launch(struct account *a, const struct rec_launch *rec, uint32_t stack)
 {
 	struct join_launch launch = {
 		.stack = stack, .tid = rec->tid, .function = rec->function, .flags = rec->flags,
-		.outside = is_outside(a->shared, rec),
+		.outside = is_outside(a->shared, rec), .weight = weight_of(rec), .stratum = rec->stratum,
 	};
 
+	if (CHANNEL_STRATUM(launch.stratum) >= CHANNEL_STRATA)
+		launch.stratum = 0;
 	if (rec->flags & LAUNCH_COPY) {
 		launch.copy = rec->grid[2] < NR_COPY_KINDS ? rec->grid[2] : COPY_UNKNOWN;
 		launch.bytes = copy__bytes(rec->grid);
@@ -184,9 +223,15 @@ int account__probed(struct account_shared *shared, uint32_t process, const struc
 	return tally__add(shared->tally, &key, &one);
 }
 
-void account__finish(struct account *a)
+void account__finish(struct account *a, const struct channel *channel)
 {
+	uint64_t local, id;
+	size_t pos = 0;
+
 	join__finish(a->join, a);
+	while (channel && table__next(a->strata, &pos, &local, &id))
+		strata__set_launches(a->shared->strata, (uint32_t)id,
+				     channel__launches_of(channel, (uint32_t)local));
 }
 
 /* --- what a channel holds --------------------------------------------------------------------- */

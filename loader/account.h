@@ -13,6 +13,7 @@
 #include "gpu_timing/calibrations.h"
 #include "gpu_timing/reader.h"
 #include "loader/launches.h"
+#include "loader/strata.h"
 #include "loader/works.h"
 
 struct account;
@@ -21,6 +22,7 @@ struct account;
 struct account_shared {
 	struct tally *tally;
 	struct works *works;
+	struct strata *strata;
 	const struct calibrations *calibrations;	/* of this machine; NULL: none */
 	struct launches_counters counters;
 	/* Launches made before, or from `to` on, are none of the capture's. CLOCK_MONOTONIC, ns. */
@@ -41,8 +43,11 @@ extern const struct channel_handler account__handler;
 /* Whether something could not be kept since this was asked last. */
 bool account__no_memory(struct account *a);
 
-/* What waits for its other half has lost it for good. */
-void account__finish(struct account *a);
+/*
+ * What waits for its other half has lost it for good. `channel` tells how many launches the strata have; it
+ * may be NULL.
+ */
+void account__finish(struct account *a, const struct channel *channel);
 
 /* Launches with an id so far. */
 uint64_t account__seen(const struct account *a);

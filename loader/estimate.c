@@ -17,6 +17,7 @@ void estimate__merge(struct estimate_times *t, const struct estimate_times *more
 	t->chanced += more->chanced;
 	t->others = add(t->others, more->others);
 	t->others_ns = add(t->others_ns, more->others_ns);
+	t->seen += more->seen;
 }
 
 /* Of those that are left out where many are queued the ones that were timed there tell, and no others. */
@@ -36,10 +37,12 @@ bool estimate__mean(const struct estimate_times *path, const struct estimate_tim
 	if (left_out && path->chanced >= ENOUGH)
 		*ns = mean_of_others(path);
 	else if (left_out && kernel && kernel->chanced >= ENOUGH)
-		*ns = mean_of_others(kernel);
-	else if (path->timed >= ENOUGH || (path->timed && !kernel))
+		/* How much longer others take is the kernel's; how long is the path's, if known. */
+		*ns = mean_of_others(kernel) *
+		      (path->seen >= ENOUGH ? mean_of_all(path) / mean_of_all(kernel) : 1);
+	else if (path->seen >= ENOUGH || (path->seen && !kernel))
 		*ns = mean_of_all(path);
-	else if (kernel && kernel->timed)
+	else if (kernel && kernel->seen)
 		*ns = mean_of_all(kernel);
 	else
 		return false;

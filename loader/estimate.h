@@ -7,13 +7,15 @@
 #include <stdint.h>
 
 /*
- * Launches that have a time, of one path or of all paths of a kernel. Where many are queued, some are
- * left out by chance; one that is timed there stands for 1 / its chance of them, itself included.
+ * Launches that have a time, or that one which has stands for, of one path or of all paths of a kernel. Where
+ * many are queued, some are left out by chance; one that is timed there stands for 1 / its chance of them,
+ * itself included.
  */
 struct estimate_times {
 	uint64_t timed, ns;
 	uint64_t chanced;		/* those of them that could have been left out */
 	uint64_t others, others_ns;	/* that they stand for besides themselves; these times their ns */
+	uint64_t seen;			/* those that were looked at: each may stand for several `timed` */
 };
 
 /* Sums don't wrap. */

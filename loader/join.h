@@ -22,6 +22,7 @@ struct join_launch {
 	uint32_t flags;
 	uint32_t copy;		/* of a copy: enum copy_kind */
 	uint64_t bytes;
+	uint32_t weight, stratum;	/* of its probe */
 	bool outside;		/* not of the capture: neither it nor its result counts */
 };
 

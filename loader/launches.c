@@ -32,10 +32,11 @@ struct launches *launches__new(const struct launches_config *config)
 	l->shared.tally = config->tally;
 	l->shared.calibrations = config->calibrations;
 	l->shared.works = works__new();
+	l->shared.strata = strata__new();
 	l->shared.to = UINT64_MAX;
-	if (l->shared.works)
+	if (l->shared.works && l->shared.strata)
 		return l;
-	free(l);
+	launches__free(l);
 	return NULL;
 }
 
@@ -57,6 +58,7 @@ void launches__free(struct launches *l)
 		target__free(l->target[i]);
 	free(l->target);
 	works__free(l->shared.works);
+	strata__free(l->shared.strata);
 	free(l);
 }
 
@@ -178,6 +180,7 @@ void launches__finish(struct launches *l)
 {
 	while (l->nr_targets)
 		launches__exited(l, target__process(l->target[0]));
+	tally__settle(l->config.tally);
 }
 
 bool launches__by_mean(enum launch_cause cause)
@@ -206,6 +209,11 @@ void launches__counters(const struct launches *l, struct launches_counters *c)
 const char *launches__copy_name(uint32_t work)
 {
 	return channel__copy_text((enum copy_kind)work);
+}
+
+struct strata *launches__strata(const struct launches *l)
+{
+	return l->shared.strata;
 }
 
 const char *launches__name(const struct launches *l, uint32_t work)

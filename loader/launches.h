@@ -34,6 +34,7 @@ struct launches_config {
 	struct tally *tally;
 	const struct calibrations *calibrations;	/* must outlive it; NULL: none */
 	enum channel_site site;		/* to be used by every library */
+	uint32_t every, budget_ppm;	/* which launches are looked at: channel__set_sampling */
 	/* One of them for each process that says hello, once. */
 	launches_refused refused;
 	launches_armed armed;
@@ -98,5 +99,7 @@ bool launches__by_mean(enum launch_cause cause);
 const char *launches__name(const struct launches *l, uint32_t work);
 /* The same of a copy: "memcpy HtoD". */
 const char *launches__copy_name(uint32_t work);
+/* What the records stand for; as long as the launches live. */
+struct strata *launches__strata(const struct launches *l);
 
 #endif

@@ -108,6 +108,46 @@ static int read_metric(struct reading *r, const char *s)
 	return usage_error(r, "--metric %s: no such metric: give gpu, cpu, launches or bytes", s);
 }
 
+static int read_launches(struct reading *r, const char *s)
+{
+	uint64_t every;
+
+	r->o->launches_given = true;
+	r->o->launches_every = !strcmp(s, "all");
+	if (!strcmp(s, "all") || !strcmp(s, "auto"))
+		return 0;
+	if (parse__u64(s, 1, OPTIONS_MAX_EVERY, &every))
+		return usage_error(r, "--launches %s: which ones? Give auto, all, or N from 1 to %u for one "
+				   "of N", s, OPTIONS_MAX_EVERY);
+	r->o->launches_every = (uint32_t)every;
+	return 0;
+}
+
+static int read_overhead(struct reading *r, const char *s)
+{
+	uint64_t whole, part = 0, scale = 10000;
+	const char *dot = strchr(s, '.');
+	char digits[8];
+	size_t len = dot ? (size_t)(dot - s) : strlen(s);
+
+	if (len && len < sizeof(digits) && (!dot || (dot[1] && strlen(dot + 1) <= 4))) {
+		memcpy(digits, s, len);
+		digits[len] = '\0';
+		for (size_t i = 1; dot && dot[i]; i++)
+			scale /= 10;
+		if (!parse__u64(digits, 0, 100, &whole) &&
+		    (!dot || !parse__u64(dot + 1, 0, 9999, &part))) {
+			whole = whole * 10000 + part * scale;
+			if (whole >= 100 && whole <= 1000000) {
+				r->o->overhead_ppm = (uint32_t)whole;
+				r->o->overhead_given = true;
+				return 0;
+			}
+		}
+	}
+	return usage_error(r, "--overhead %s: not a share of the time: give 0.01 to 100, in percent", s);
+}
+
 static int read_format(struct reading *r, const char *s)
 {
 	if (strcmp(s, "folded"))
@@ -158,6 +198,10 @@ static int read_option(struct reading *r, int key, const char *value)
 	case OPT_CGROUP:
 		o->cgroup = value;
 		return 0;
+	case OPT_LAUNCHES:
+		return read_launches(r, value);
+	case OPT_OVERHEAD:
+		return read_overhead(r, value);
 	case OPT_INJECT:
 		o->inject = true;
 		return 0;
@@ -345,6 +389,7 @@ int options__parse(int argc, char **argv, struct options *o, char **message)
 
 	memset(o, 0, sizeof(*o));
 	o->frequency = OPTIONS_DEFAULT_FREQUENCY;
+	o->overhead_ppm = OPTIONS_OVERHEAD_PPM;
 	*message = NULL;
 	if (argc > 1 && !strcmp(argv[1], "calibrate"))
 		err = options__parse_calibrate(argc - 1, argv + 1, o, &r.message);

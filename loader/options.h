@@ -51,6 +51,9 @@ struct options {
 	enum options_metric metric;
 	bool inject;		/* also into processes that nobody named, with -a */
 	bool no_inject;
+	uint32_t launches_every;	/* 0: by overhead_ppm; 1: all; N: one of N */
+	uint32_t overhead_ppm;	/* millionths of a thread's and a device's time */
+	bool launches_given, overhead_given;
 	bool dry_run;
 	bool no_cpu;
 	bool no_gpu;
@@ -81,6 +84,9 @@ void options__free(struct options *o);
  */
 struct text;
 int options__parse_calibrate(int argc, char **argv, struct options *o, struct text *message);
+
+#define OPTIONS_MAX_EVERY 1000000u
+#define OPTIONS_OVERHEAD_PPM 10000u
 
 /* Pure: whether only the library can give what is asked for. */
 bool options__needs_library(const struct options *o);

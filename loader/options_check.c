@@ -99,6 +99,22 @@ static bool gpu_of_all(const struct options *o)
 	return o->metric == METRIC_GPU && o->all && !o->inject;
 }
 
+static bool launches_chosen_without_gpu(const struct options *o)
+{
+	return (o->launches_given || o->overhead_given) && o->no_gpu;
+}
+
+static bool launches_chosen_without_library(const struct options *o)
+{
+	return ((o->launches_given && o->launches_every != 1) || o->overhead_given) &&
+	       (o->no_inject || (o->all && !o->inject));
+}
+
+static bool overhead_and_number(const struct options *o)
+{
+	return o->overhead_given && o->launches_every;
+}
+
 static bool frequency_without_cpu(const struct options *o)
 {
 	return o->frequency_given && o->no_cpu;
@@ -147,6 +163,13 @@ static const struct rule rules[] = {
 	{ gpu_of_all, "--metric gpu with -a: GPU time takes a library in every process, and nobody "
 		      "named them: add --inject to load it all the same, or use --metric launches or "
 		      "cpu" },
+	{ launches_chosen_without_gpu, "--launches or --overhead with --no-gpu: no launches are recorded: "
+				       "leave one out" },
+	{ launches_chosen_without_library, "--launches or --overhead without the library: only it can leave "
+					   "launches out; probes see all: leave it out, or --no-inject "
+					   "(with -a, add --inject)" },
+	{ overhead_and_number, "--overhead with --launches all or N: these say how many are looked at: leave "
+			       "one out" },
 	{ frequency_without_cpu, "-F with --no-cpu: -F is the rate of CPU samples, and none are "
 				 "taken: leave one out" },
 	{ quiet_and_verbose, "-q with -v: leave one out" },

@@ -26,6 +26,11 @@ const struct argp_option options__table[] = {
 	  "uses CUDA; else it is the default", 0 },
 	{ "no-inject", OPT_NO_INJECT, NULL, 0, "load no library into any process: launches are "
 	  "counted by probes, not timed", 0 },
+	{ "launches", OPT_LAUNCHES, "WHICH", 0, "which launches and copies are looked at: all, N (one of N, "
+	  "chosen at random) or auto, as many as --overhead allows; what each stands for is scaled up. "
+	  "Default: auto", 0 },
+	{ "overhead", OPT_OVERHEAD, "PERCENT", 0, "what looking at launches may take of each launching "
+	  "thread's time and of a device's, 0.01 to 100; default 1", 0 },
 	{ "dry-run", OPT_DRY_RUN, NULL, 0, "only print which processes would be touched, and how", 0 },
 	{ .doc = "Output:" },
 	{ "output", 'o', "FILE", 0, "write here (- is stdout); a command's default is "

@@ -10,19 +10,17 @@
 #include "bpf/gpucollect.h"
 #include "loader/base/table.h"
 #include "loader/base/text.h"
-#include "loader/estimate.h"
 #include "loader/path.h"
+#include "loader/widths.h"
 #include "loader/works.h"
 
 #define PULSE_ENTRIES 16
 #define PULSE_WORDS 256
-#define MOST_NS 9007199254740992.0	/* 2^53: 104 days */
 #define MISSING_SHOWN 5
 
 struct report {
 	const struct report_input *in;
-	struct table *means;	/* hash of process and work -> index in mean */
-	struct estimate_times *mean;
+	struct widths *widths;
 	struct profile *profile;
 	struct path *path;		/* of the entry in hand */
 	struct table *python_threads;	/* process << 32 | thread: has Python frames in some stack */
@@ -46,97 +44,6 @@ static int gpu_frame(struct report *r, const struct tally_key *key)
 			frame.raw = raw;
 	}
 	return path__add_frame(r->path, &frame);
-}
-
-static uint64_t mean_key(const struct tally_key *key)
-{
-	uint64_t form = (uint64_t)key->kind << 32 | (key->flags & TALLY_GRAPH);
-
-	return hash__mix((uint64_t)key->process << 32 | key->work) ^ form;
-}
-
-static struct estimate_times times_of(const struct tally_value *v)
-{
-	return (struct estimate_times){ v->timed, v->ns, v->chanced, v->others, v->others_ns };
-}
-
-static int find_means(struct report *r)
-{
-	size_t i, nr = tally__count(r->in->tally);
-	uint64_t at;
-
-	r->means = table__new();
-	r->mean = calloc(nr + 1, sizeof(*r->mean));
-	if (!r->means || !r->mean)
-		return -ENOMEM;
-	for (i = 0; i < nr; i++) {
-		const struct tally_value *v = tally__at(r->in->tally, i);
-		const struct estimate_times times = times_of(v);
-
-		/* What has no name isn't known to be alike; nor are graphs. */
-		if (!v->timed || !v->key.work)
-			continue;
-		if (!table__get(r->means, mean_key(&v->key), &at)) {
-			at = table__count(r->means);
-			if (table__set(r->means, mean_key(&v->key), at))
-				return -ENOMEM;
-		}
-		estimate__merge(&r->mean[at], &times);
-	}
-	return 0;
-}
-
-static int add_unknown(struct report *r, const struct tally_value *v)
-{
-	if (v->key.kind == TALLY_COPY)
-		return profile__count(r->profile, PROFILE_INFO,
-				      "copies without a time, none of the kind was timed", v->untimed);
-	return profile__count(r->profile, PROFILE_UNTIMED, "no launch of the kernel was timed", v->untimed);
-}
-
-static int add_estimate(struct report *r, const struct tally_value *v, uint32_t node,
-			uint32_t labels, unsigned int flags)
-{
-	const struct estimate_times path = times_of(v), *kernel = NULL;
-	uint64_t nr[] = { v->left_out, v->untimed - v->left_out }, at;
-	double ns = 0, mean;
-	int i;
-
-	if (!v->untimed)
-		return 0;
-	if (table__get(r->means, mean_key(&v->key), &at))
-		kernel = &r->mean[at];
-	for (i = 0; i < 2; i++) {
-		if (!nr[i])
-			continue;
-		if (!estimate__mean(&path, kernel, i == 0, &mean))
-			return add_unknown(r, v);
-		ns += mean * (double)nr[i];
-	}
-	/* Times and weights are the target's: made up ones must not overflow. */
-	if (!(ns < MOST_NS))
-		ns = MOST_NS;
-	return profile__add(r->profile, node, labels, PROFILE_GPU_NS, flags | PROFILE_ESTIMATED,
-			    (uint64_t)(ns + 0.5), v->untimed);
-}
-
-static int add_values(struct report *r, const struct tally_value *v, uint32_t node, uint32_t labels)
-{
-	unsigned int flags = v->key.flags & TALLY_UNCALIBRATED ? PROFILE_UNCALIBRATED : 0;
-	int err;
-
-	if (v->key.kind == TALLY_SAMPLE)
-		return profile__add(r->profile, node, labels, PROFILE_CPU_NS, 0,
-				    v->count * r->in->period_ns, v->count);
-	if (v->key.kind == TALLY_COPY) {
-		flags |= PROFILE_OF_COPIES;
-		err = profile__add(r->profile, node, labels, PROFILE_BYTES, 0, v->bytes, v->count);
-	} else {
-		err = profile__add(r->profile, node, labels, PROFILE_LAUNCHES, 0, v->count, v->count);
-	}
-	if (!err && v->timed)
-		err = profile__add(r->profile, node, labels, PROFILE_GPU_NS, flags, v->ns, v->timed);
-	return err ? err : add_estimate(r, v, node, labels, flags);
 }
 
 static uint64_t thread_key(uint32_t process, uint32_t tid)
@@ -224,7 +131,7 @@ static int add_entry(struct report *r, const struct tally_value *v)
 		err = add_path(r, node, &node);
 	if (!err)
 		err = profile__labels(r->profile, &labels, &label);
-	return err ? err : add_values(r, v, node, label);
+	return err ? err : widths__add(r->widths, v, node, label);
 }
 
 static int compare_words(const void *left, const void *right)
@@ -338,12 +245,15 @@ int report__build(const struct report_input *in, struct profile *p)
 	if (!err)
 		err = find_python_threads(&r);
 	if (!err)
-		err = find_means(&r);
+		err = widths__new(in->tally, in->launches ? launches__strata(in->launches) : NULL, p,
+				  in->period_ns, &r.widths);
 	if (!err)
 		err = resolve_in_order(in);
 	for (i = 0; i < tally__count(in->tally) && !err; i++)
 		err = in->pulse && i % PULSE_ENTRIES == 0 && in->pulse(in->ctx) ? -ECANCELED :
 		      add_entry(&r, tally__at(in->tally, i));
+	if (!err)
+		widths__finish(r.widths);
 	if (!err)
 		err = note_missing(in, p);
 	if (!err)
@@ -353,7 +263,6 @@ int report__build(const struct report_input *in, struct profile *p)
 				    "more of them than are kept");
 	path__free(r.path);
 	table__free(r.python_threads);
-	free(r.mean);
-	table__free(r.means);
+	widths__free(r.widths);
 	return err;
 }

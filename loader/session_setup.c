@@ -150,6 +150,8 @@ static int setup_launches(struct session *s)
 		.tally = s->tally,
 		.calibrations = &s->calibrations,
 		.site = s->sites ? SITE_NOP1 : SITE_NONE,
+		.every = s->options->launches_every,
+		.budget_ppm = s->options->overhead_ppm,
 		.refused = session__on_refused,
 		.unreached = session__on_unreached,
 		.armed = session__on_armed,

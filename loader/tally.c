@@ -9,8 +9,21 @@
 #include "loader/base/index.h"
 #include "loader/base/table.h"
 
+#define MAX_HALVES 65536	/* that wait at a time */
+
+/* A record that the other one of its block is still to follow: results come stream by stream. */
+struct half {
+	uint32_t of;		/* number of its entry */
+	uint32_t next_free;	/* index + 1 */
+	double weight, ns;
+};
+
 struct tally {
 	struct tally_value *value;
+	struct table *waiting;	/* stratum << 32 | block -> index in half */
+	struct half *half;
+	size_t nr_halves, room_halves;
+	uint32_t free_half;	/* index + 1; 0: none */
 	size_t nr, room;
 	struct index by_key;
 	uint64_t seed;
@@ -20,9 +33,14 @@ struct tally *tally__new(void)
 {
 	struct tally *t = calloc(1, sizeof(*t));
 
-	if (t)
-		t->seed = hash__seed();
-	return t;
+	if (!t)
+		return NULL;
+	t->seed = hash__seed();
+	t->waiting = table__new();
+	if (t->waiting)
+		return t;
+	free(t);
+	return NULL;
 }
 
 void tally__free(struct tally *t)
@@ -31,6 +49,8 @@ void tally__free(struct tally *t)
 		return;
 	index__free(&t->by_key);
 	free(t->value);
+	free(t->half);
+	table__free(t->waiting);
 	free(t);
 }
 
@@ -54,24 +74,127 @@ static struct tally_value *tally__entry(struct tally *t, const struct tally_key 
 	return v;
 }
 
+/* Made up values must not overflow. */
+static void sum(uint64_t *to, uint64_t value, uint64_t weight)
+{
+	uint64_t product;
+
+	if (__builtin_mul_overflow(value, weight, &product) || __builtin_add_overflow(*to, product, to))
+		*to = UINT64_MAX;
+}
+
+/* Cochran, Sampling Techniques, 2.5 and 5.6: two of 2 w, chosen without replacement, stand for all. */
+static void add_alone(struct tally *t, const struct half *h)
+{
+	double factor = h->weight * (h->weight - 1);
+
+	t->value[h->of].count_variance += factor;
+	t->value[h->of].ns_variance += factor * h->ns * h->ns;
+}
+
+static void add_pair(struct tally *t, const struct half *a, const struct half *b)
+{
+	if (a->of == b->of) {
+		t->value[a->of].ns_variance +=
+			a->weight * (a->weight - 1) * (a->ns - b->ns) * (a->ns - b->ns);
+		return;
+	}
+	add_alone(t, a);
+	add_alone(t, b);
+}
+
+static void tally__forget(struct tally *t, uint64_t key, uint32_t i)
+{
+	table__remove(t->waiting, key);
+	t->half[i].next_free = t->free_half;
+	t->free_half = i + 1;
+}
+
+void tally__settle(struct tally *t)
+{
+	struct table *none = table__new();
+	uint64_t key, i;
+	size_t pos = 0;
+
+	if (!none)
+		return;		/* variances of a few records come out too small */
+	while (table__next(t->waiting, &pos, &key, &i))
+		add_alone(t, &t->half[i]);
+	table__free(t->waiting);
+	t->waiting = none;
+	t->nr_halves = t->free_half = 0;
+}
+
+static int tally__wait(struct tally *t, uint64_t key, const struct half *h)
+{
+	uint32_t i;
+
+	if (table__count(t->waiting) >= MAX_HALVES)
+		tally__settle(t);
+	if (t->free_half) {
+		i = t->free_half - 1;
+		t->free_half = t->half[i].next_free;
+	} else if (array__reserve((void **)&t->half, &t->room_halves, t->nr_halves, sizeof(*t->half))) {
+		return -ENOMEM;
+	} else {
+		i = (uint32_t)t->nr_halves++;
+	}
+	t->half[i] = *h;
+	return table__set(t->waiting, key, i);
+}
+
+static int tally__pair(struct tally *t, const struct tally_value *v, const struct tally_add *add,
+		       double weight)
+{
+	uint64_t key = (uint64_t)v->key.stratum << 32 | add->block, i;
+	/* One that has no time is taken for what its entry's others are. */
+	const struct half new = {
+		.of = (uint32_t)(v - t->value), .weight = weight,
+		.ns = add->timed ? (double)add->ns : v->timed ? (double)v->ns / (double)v->timed : 0,
+	};
+
+	if (weight <= 1)
+		return 0;
+	if (!table__get(t->waiting, key, &i))
+		return tally__wait(t, key, &new);
+	add_pair(t, &t->half[i], &new);
+	tally__forget(t, key, (uint32_t)i);
+	return 0;
+}
+
+static void add_time(struct tally_value *v, const struct tally_add *add, double weight)
+{
+	double others = (double)add->others;
+
+	v->seen_timed++;
+	sum(&v->seen_ns, add->ns, 1);
+	v->squares += weight * (double)add->ns * (double)add->ns;
+	v->others_squares += weight * others * (double)add->ns * (double)add->ns;
+	v->weights2 += weight * weight;
+	v->weights2_others += weight * weight * others;
+	v->weights2_others2 += weight * weight * others * others;
+}
+
 int tally__add(struct tally *t, const struct tally_key *key, const struct tally_add *add)
 {
 	struct tally_value *v = tally__entry(t, key);
+	uint64_t weight = add->weight ? add->weight : 1;
 
 	if (!v)
 		return -ENOMEM;
-	v->count += add->count;
-	/* Made up ones must not overflow. */
-	if (__builtin_add_overflow(v->bytes, add->bytes, &v->bytes))
-		v->bytes = UINT64_MAX;
-	v->timed += add->timed;
-	v->ns += add->ns;
-	v->untimed += add->untimed;
-	v->left_out += add->left_out;
+	v->records++;
+	sum(&v->count, add->count, weight);
+	sum(&v->bytes, add->bytes, weight);
+	sum(&v->timed, add->timed, weight);
+	sum(&v->ns, add->ns, weight);
+	if (add->timed)
+		add_time(v, add, (double)weight);
+	sum(&v->untimed, add->untimed, weight);
+	sum(&v->left_out, add->left_out, weight);
 	v->chanced += add->others != 0;
-	v->others += add->others;
-	v->others_ns += add->others * add->ns;
-	return 0;
+	sum(&v->others, add->others, weight);
+	sum(&v->others_ns, add->ns, add->others * weight);
+	return key->stratum ? tally__pair(t, v, add, (double)weight) : 0;
 }
 
 size_t tally__count(const struct tally *t)

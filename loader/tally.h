@@ -34,21 +34,37 @@ struct tally_key {
 	uint32_t flags;		/* enum tally_flags */
 	int32_t device;		/* ordinal in the process; -1: unknown */
 	uint64_t stream;
+	uint32_t stratum;	/* strata.h; 0: each record stands for itself alone */
+	uint32_t reserved;	/* 0 */
 };
 
+/* All but `records` and the `seen` ones are sums of what the records stand for. Sums stop at UINT64_MAX. */
 struct tally_value {
 	struct tally_key key;
+	uint64_t records;
 	uint64_t count;		/* samples, launches or copies */
 	uint64_t bytes;		/* of copies */
 	uint64_t timed;		/* launches (here and below: or copies) that have a time */
 	uint64_t ns;		/* their device time */
+	uint64_t seen_timed, seen_ns;	/* of the records themselves */
+	/* Of those with a time: how different they are, and how uneven what they stand for. */
+	double squares, others_squares;	/* sums of w x ns^2, w x others x ns^2 */
+	/* of w^2, w^2 x others, w^2 x others^2 */
+	double weights2, weights2_others, weights2_others2;
 	uint64_t untimed;	/* that ran without a time: their kernel's mean may stand for it */
 	uint64_t left_out;	/* those of them that chance left out */
 	uint64_t chanced, others, others_ns;	/* see estimate.h */
+	/*
+	 * Variances of `count` and `ns`, unbiased: from the differences of the two records of each block in
+	 * what they add to this entry.
+	 */
+	double count_variance, ns_variance;
 };
 
-/* What one record adds. */
+/* What one record adds: of the launch itself, which stands for `weight` of them. */
 struct tally_add {
+	uint32_t weight;	/* 0 is 1 */
+	uint32_t block;		/* of its stratum: two records have the same */
 	uint64_t count;
 	uint64_t bytes;
 	uint64_t timed;
@@ -62,6 +78,8 @@ struct tally *tally__new(void);		/* NULL: out of memory */
 void tally__free(struct tally *t);	/* NULL is fine */
 /* 0 or -ENOMEM. */
 int tally__add(struct tally *t, const struct tally_key *key, const struct tally_add *add);
+/* No more is to come: records whose blocks have no second one stand alone. */
+void tally__settle(struct tally *t);
 size_t tally__count(const struct tally *t);
 const struct tally_value *tally__at(const struct tally *t, size_t i);
 

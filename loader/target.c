@@ -137,6 +137,7 @@ static void open_channel(struct target *t)
 		t->shared->counters.libraries++;
 		channel__set_confined(t->channel, confined(t->process->tgid));
 		channel__set_site(t->channel, t->config->site);
+		channel__set_sampling(t->channel, t->config->every, t->config->budget_ppm);
 		FAULT_POINT("channel-opened");
 		channel__heartbeat(t->channel);
 		FAULT_POINT("heartbeat");
@@ -267,7 +268,7 @@ void target__finish(struct target *t)
 	/* It is over, but it may have given its memory to somebody who writes on and on. */
 	for (i = 0; i < RING_POLLS && target__poll(t); i++)
 		;
-	account__finish(t->account);
+	account__finish(t->account, t->dead ? NULL : t->channel);
 	if (t->channel) {
 		channel__counters(t->channel, &c);
 		counters->lost_results += credible(t, c.lost_results);

@@ -43,6 +43,7 @@ struct bracket {
 	uint32_t gap;
 	uint32_t hold;		/* `held` of its stream when it was taken */
 	uint64_t bytes;		/* of a copy */
+	uint32_t stands_for, stratum;	/* of its probe */
 };
 
 /* A list of numbers + 1 that many threads push to and pop from; the high half counts changes. */
@@ -69,11 +70,6 @@ struct context {
 	uint32_t holders;	/* calls under way that may destroy it */
 	uint32_t session;	/* the last in which it was seen to live */
 	uint64_t id;		/* the driver's number; 0: it has none */
-	/*
-	 * Launches in its legacy stream, and in those that wait for that and it for them (enum
-	 * stream_order): under way, and ever begun. Not reset: each that enters leaves.
-	 */
-	uint32_t under_way[2], begun[2];
 	struct free_list pool;
 } __attribute__((aligned(64)));
 

@@ -21,7 +21,7 @@ static inline __attribute__((always_inline)) bool begin(struct call *call, uint3
 {
 	struct channel_launch *l;
 
-	if (!launch__enter(call, slot))
+	if (!launch__enter(call, slot, stream, flags & LAUNCH_PTSZ))
 		return false;
 	l = &call->t->launch;
 	l->function = 0;
@@ -74,7 +74,8 @@ static void settle(struct call *call, CUresult r, CUdeviceptr to, CUdeviceptr fr
 {
 	int saved = errno;
 
-	if (r || !launch__is_ours(call) || call->cause == CAUSE_CAPTURED || !library__is_active())
+	if (r || !launch__is_ours(call) || call->counted || call->cause == CAUSE_CAPTURED ||
+	    !library__is_active())
 		return;
 	describe(&call->t->launch, kind_between(place_of(to), place_of(from)), bytes);
 	errno = saved;

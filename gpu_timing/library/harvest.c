@@ -28,14 +28,19 @@ static void report(const struct bracket *b, enum launch_cause cause, CUresult er
 		.gap = b->gap,
 		.copy = b->copy,
 		.bytes = b->bytes,
+		.stands_for = b->stands_for,
+		.stratum = b->stratum,
 	};
 
 	/* Written so that a NaN fails too. */
 	if (cause == CAUSE_NONE) {
+		uint32_t fp = fp__save();
+
 		if (ms >= 0 && ms < MAX_MS)
 			result.duration = (uint64_t)((double)ms * 1e6 + 0.5);
 		else
 			result.cause = CAUSE_BAD_TIME;
+		fp__restore(fp);
 	}
 	segment__result(thread__self(), &result);
 }

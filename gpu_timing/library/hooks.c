@@ -46,7 +46,7 @@ static inline void set_shape(struct channel_launch *l, unsigned int grid_x, unsi
 		struct call call;						\
 		CUresult r;							\
 										\
-		if (!launch__enter(&call, entry))				\
+		if (!launch__enter(&call, entry, stream, (bits) & LAUNCH_PTSZ))	\
 			return original(KERNEL_PASS, extra);			\
 		describe(&call.t->launch, function, stream, bits);		\
 		set_shape(&call.t->launch, SHAPE, shared);			\
@@ -66,7 +66,7 @@ KERNEL_HOOK(launch_kernel_ptsz, ENTRY_LAUNCH_KERNEL_PTSZ, LAUNCH_PTSZ)
 		struct call call;						\
 		CUresult r;							\
 										\
-		if (!launch__enter(&call, entry))				\
+		if (!launch__enter(&call, entry, stream, (bits) & LAUNCH_PTSZ))	\
 			return original(KERNEL_PASS);				\
 		describe(&call.t->launch, function, stream, bits);		\
 		set_shape(&call.t->launch, SHAPE, shared);			\
@@ -117,7 +117,7 @@ static CUresult launch_ex(enum launch_entry entry, unsigned int flags,
 	CUresult r;
 
 	/* Without a configuration it is the driver's to refuse. */
-	if (!config || !launch__enter(&call, entry))
+	if (!config || !launch__enter(&call, entry, config->hStream, flags & LAUNCH_PTSZ))
 		return original(config, function, params, extra);
 	describe(&call.t->launch, function, config->hStream, flags | attribute_flags(config));
 	set_shape(&call.t->launch, config->gridDimX, config->gridDimY, config->gridDimZ,
@@ -150,7 +150,7 @@ static CUresult cooperative_multi(CUDA_LAUNCH_PARAMS *list, unsigned int nr, uns
 	struct call call;
 	CUresult r;
 
-	if (!launch__enter(&call, ENTRY_COOPERATIVE_MULTI))
+	if (!launch__enter(&call, ENTRY_COOPERATIVE_MULTI, NULL, false))
 		return original(list, nr, flags);
 	launch__wait(&call);
 	r = original(list, nr, flags);
@@ -162,7 +162,7 @@ static CUresult cooperative_multi(CUDA_LAUNCH_PARAMS *list, unsigned int nr, uns
 	for (unsigned int i = 0; !r && i < nr && i < MAX_MULTI; i++) {
 		const CUDA_LAUNCH_PARAMS *p = &list[i];
 
-		stream__disturb(p->hStream);
+		crowd__tell(call.t, crowd__place(call.t, p->hStream, false));
 		describe(&call.t->launch, p->function, p->hStream, LAUNCH_COOPERATIVE);
 		set_shape(&call.t->launch, p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX,
 			  p->blockDimY, p->blockDimZ, p->sharedMemBytes);
@@ -178,7 +178,7 @@ static CUresult launch_old(CUfunction function)
 	struct call call;
 	CUresult r;
 
-	if (!launch__enter(&call, ENTRY_LAUNCH))
+	if (!launch__enter(&call, ENTRY_LAUNCH, NULL, false))
 		return original(function);
 	describe(&call.t->launch, function, NULL, LAUNCH_NO_BLOCK);
 	set_shape(&call.t->launch, 1, 1, 1, 0, 0, 0, 0);
@@ -195,7 +195,7 @@ static CUresult launch_grid(CUfunction function, int width, int height)
 	struct call call;
 	CUresult r;
 
-	if (!launch__enter(&call, ENTRY_LAUNCH_GRID))
+	if (!launch__enter(&call, ENTRY_LAUNCH_GRID, NULL, false))
 		return original(function, width, height);
 	describe(&call.t->launch, function, NULL, LAUNCH_NO_BLOCK);
 	set_shape(&call.t->launch, (unsigned int)width, (unsigned int)height, 1, 0, 0, 0, 0);
@@ -212,7 +212,7 @@ static CUresult launch_grid_async(CUfunction function, int width, int height, CU
 	struct call call;
 	CUresult r;
 
-	if (!launch__enter(&call, ENTRY_LAUNCH_GRID_ASYNC))
+	if (!launch__enter(&call, ENTRY_LAUNCH_GRID_ASYNC, stream, false))
 		return original(function, width, height, stream);
 	describe(&call.t->launch, function, stream, LAUNCH_NO_BLOCK);
 	set_shape(&call.t->launch, (unsigned int)width, (unsigned int)height, 1, 0, 0, 0, 0);
@@ -229,7 +229,7 @@ static CUresult launch_grid_async(CUfunction function, int width, int height, CU
 		struct call call;						\
 		CUresult r;							\
 										\
-		if (!launch__enter(&call, entry))				\
+		if (!launch__enter(&call, entry, stream, (bits) & LAUNCH_PTSZ))	\
 			return original(exec, stream);				\
 		describe(&call.t->launch, exec, stream, bits);			\
 		launch__begin(&call, stream);					\

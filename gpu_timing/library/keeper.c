@@ -137,6 +137,7 @@ static enum channel_reason watch(struct life *life)
 			tick = next_tick(tick, before, left);
 			before = left;
 			thread__reclaim();
+			strata__count_threads();
 		}
 		wait_for_wake(seen, tick);
 	}
@@ -237,6 +238,7 @@ static void *keep(void *arg)
 	uint32_t word;
 
 	prctl(PR_SET_NAME, "gpucollect");
+	fp__save();	/* it has that of the thread that it comes from */
 	/* With a filter of system calls over it nobody attaches, but a driver may load us. */
 	if (!armed)
 		settle();

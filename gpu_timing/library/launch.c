@@ -5,8 +5,10 @@
 
 #include "gpu_timing/library/harvest.h"
 #include "gpu_timing/library/segment.h"
+#include "gpu_timing/library/strata.h"
 
 #define LAST_WAIT_NS 1000000ull
+#define DEVICE_NS 3200ull	/* that a bracket takes of the device: measured, docs/measurements.md */
 
 /*
  * May a record be put into this stream at all? Asked in this order: without a current context the
@@ -88,7 +90,6 @@ static void give_back(struct thread *t, bool forget)
 static void fire(struct thread *t, uint32_t session)
 {
 	t->launch.id = (uint64_t)session << CHANNEL_SESSION_SHIFT | ++t->next_id;
-	t->launch.weight = 1;
 	thread__count(t, probes);
 	/* The id stays in the thread's memory: the probe must see all stores before it. */
 	__asm__ volatile("" ::: "memory");
@@ -98,11 +99,41 @@ static void fire(struct thread *t, uint32_t session)
 		gpucollect_site_nop1(t->launch.id, &t->launch);
 }
 
+/* 0 where no budget decides. */
+static uint64_t now_if_asked(void)
+{
+	return load_relaxed(&lib.segment->every) ? 0 : clock__ns();
+}
+
+/* A bracket takes the device's time, too, of which all threads that launch have one budget. */
+static void spend(struct call *call, uint64_t since, bool bracketed)
+{
+	uint64_t ns, device = DEVICE_NS * load_relaxed(&lib.memory->strata.threads);
+
+	if (!since)
+		return;
+	ns = call->spent + clock__ns() - since;
+	pace__spend(&call->t->pace, bracketed && ns < device ? device : ns);
+}
+
 void launch__begin(struct call *call, CUstream stream)
 {
 	struct thread *t = call->t;
 	int saved = errno;
+	uint32_t fp, bracket;
+	uint64_t since;
 
+	/* A signal handler that has launched since has left it. */
+	if (unlikely(t->at != call->place))
+		__atomic_store_n(&t->at, call->place, __ATOMIC_SEQ_CST);
+	crowd__enter(t);
+	call->counted = !strata__choose(t);
+	if (call->counted) {
+		session__leave(t, call->was_inside);
+		return;
+	}
+	fp = fp__save();
+	since = now_if_asked();
 	call->stream = stream;
 	call->context = NULL;
 	call->weight = 1;
@@ -117,15 +148,22 @@ void launch__begin(struct call *call, CUstream stream)
 	fire(t, call->session);
 	session__leave(t, call->was_inside);
 
-	if (t->stream && t->turn == call->turn)
-		stream__enter(t, &call->before);
-	if (t->bracket && t->turn == call->turn) {
-		call->error = lib.driver.event_record(context__bracket(t->bracket)->begin,
-						      call->stream);
+	if (t->stream && t->turn == call->turn) {
+		__atomic_add_fetch(&t->stream->active, 1, __ATOMIC_ACQ_REL);
+		t->entered = 1;
+		__atomic_add_fetch(&t->stream->seq, 1, __ATOMIC_RELAXED);
+	}
+	bracket = t->bracket;
+	if (bracket && t->turn == call->turn)
+		crowd__open(t);
+	if (bracket && t->turn == call->turn) {
+		call->error = lib.driver.event_record(context__bracket(bracket)->begin, call->stream);
 		if (call->error)
 			call->cause = CAUSE_RECORD_FAILED;
 		call->begun = clock__ns();
 	}
+	call->spent = since ? clock__ns() - since : 0;
+	fp__restore(fp);
 	errno = saved;
 }
 
@@ -140,6 +178,8 @@ static void report(struct call *call, uint32_t name)
 		.device = -1,
 		.launches = 1,
 		.weight = 1,
+		.stands_for = t->launch.weight,
+		.stratum = t->launch.stratum,
 		.entry = t->launch.entry,
 		.flags = t->launch.flags & (uint16_t)~LAUNCH_TIMED,
 		.cause = (uint16_t)call->cause,
@@ -183,7 +223,7 @@ static void record_end(struct call *call)
 		call->error = r;
 		return;
 	}
-	if (!stream__is_undisturbed(t, &call->before))
+	if (!crowd__close(t))
 		call->cause = CAUSE_DISTURBED;
 	b->load = LOAD_UNKNOWN;
 	if (lib.driver.cheap_elapsed) {
@@ -209,6 +249,8 @@ static void publish(struct call *call, uint32_t name)
 	b->stream = t->launch.stream;
 	b->name = name;
 	b->weight = call->weight;
+	b->stands_for = t->launch.weight;
+	b->stratum = t->launch.stratum;
 	b->entry = t->launch.entry;
 	b->flags = t->launch.flags;
 	b->copy = COPY_UNKNOWN;
@@ -227,9 +269,17 @@ static void publish(struct call *call, uint32_t name)
 		harvest__last(s, clock__ns() + LAST_WAIT_NS);
 }
 
+static void leave_stream(struct thread *t)
+{
+	crowd__close(t);
+	if (t->entered)
+		__atomic_sub_fetch(&t->stream->active, 1, __ATOMIC_ACQ_REL);
+	t->entered = 0;
+}
+
 static void let_go(struct thread *t, bool forget)
 {
-	stream__leave(t);
+	leave_stream(t);
 	if (t->bracket)
 		give_back(t, forget);
 	t->stream = NULL;
@@ -272,11 +322,20 @@ bool launch__is_ours(const struct call *call)
 void launch__end(struct call *call, CUresult result)
 {
 	struct thread *t = call->t;
-	uint32_t was = 0;
+	uint64_t since;
+	uint32_t was = 0, fp;
+	bool bracketed;
 	int saved = errno;
 
 	if (!launch__is_ours(call))
 		return;
+	if (call->counted) {
+		launch__leave(call);
+		return;
+	}
+	fp = fp__save();
+	since = now_if_asked();
+	bracketed = t->bracket;
 	if (result) {
 		call->cause = CAUSE_LAUNCH_FAILED;
 		call->error = result;
@@ -285,7 +344,7 @@ void launch__end(struct call *call, CUresult result)
 		   load_acquire(&lib.memory->guard.open) == call->session) {
 		record_end(call);
 	}
-	stream__leave(t);
+	leave_stream(t);
 	if (session__enter(t, call->session, &was)) {
 		finish(call, result);
 		session__leave(t, was);
@@ -294,6 +353,8 @@ void launch__end(struct call *call, CUresult result)
 		let_go(t, false);
 	}
 	launch__leave(call);
+	spend(call, since, bracketed);
+	fp__restore(fp);
 	errno = saved;
 }
 
@@ -315,6 +376,8 @@ void launch__only_seen(struct call *call, CUresult result, bool further)
 		thread__count(t, launches[t->launch.entry]);
 	call->context = NULL;
 	call->cause = result ? CAUSE_LAUNCH_FAILED : CAUSE_ENTRY;
+	t->launch.weight = 1;
+	t->launch.stratum = 0;
 	call->error = result;
 	fire(t, call->session);
 	if (!result)
@@ -328,6 +391,15 @@ void launch__leave(struct call *call)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	call->t->frame = NULL;
+	launch__leave_place(call->t);
+}
+
+void launch__nested(struct thread *t, uint64_t place)
+{
+	if (t->open)
+		t->disturbed = 1;
+	if (load_relaxed(&lib.memory->crowd.open))
+		crowd__tell(t, place);
 }
 
 void launch__abandon(struct thread *t)
@@ -339,4 +411,5 @@ void launch__abandon(struct thread *t)
 	if (t->launch.id)
 		report(&call, 0);
 	t->frame = NULL;
+	launch__leave_place(t);
 }

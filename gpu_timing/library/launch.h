@@ -4,7 +4,7 @@
  *
  *	struct call call;
  *
- *	if (!launch__enter(&call, entry))
+ *	if (!launch__enter(&call, entry, stream, per_thread))
  *		return original(…);
  *	fill in call.t->launch: function, stream, shape, flags
  *	launch__begin(&call, stream);	(inside the session from launch__enter to its end)
@@ -19,19 +19,21 @@
 
 #include <string.h>
 
+#include "gpu_timing/library/crowd.h"
 #include "gpu_timing/library/session.h"
-#include "gpu_timing/library/stream.h"
 
 struct call {
 	struct thread *t;
 	struct context *context;	/* of the bracket */
 	CUstream stream;		/* as given to the driver's calls */
-	struct stream_moment before;
 	uint32_t weight;
 	uint32_t turn;
 	uint32_t session;
 	uint32_t was_inside;
 	uint64_t begun;			/* CLOCK_MONOTONIC ns: the first record was made */
+	uint64_t spent;			/* ns, where a budget decides */
+	uint64_t place;			/* crowd__place() */
+	bool counted;			/* and no more: another of its stratum stands for it */
 	enum launch_cause cause;
 	CUresult error;
 };
@@ -54,6 +56,15 @@ void launch__leave(struct call *call);
 /* A hook was left by a jump out of a signal handler: gives back what it held. */
 void launch__abandon(struct thread *t);
 
+/* A launch from inside of another hook of t: it may come into brackets, t's own included. */
+void launch__nested(struct thread *t, uint64_t place);
+
+static inline void launch__leave_place(struct thread *t)
+{
+	if (likely(t))
+		store_release(&t->at, 0ull);
+}
+
 /*
  * Counts the launch (enum launch_entry) or copy (enum channel_slot). False: nothing more to do than
  * to call the driver. The frame tells nesting: a launch from deeper in the same stack (our own calls
@@ -61,7 +72,7 @@ void launch__abandon(struct thread *t);
  * left by a jump. A handler on another stack may look like that too: so what was given up is known by
  * its turn.
  */
-static inline bool launch__enter(struct call *call, uint32_t entry)
+static inline bool launch__enter(struct call *call, uint32_t entry, CUstream stream, bool per_thread)
 {
 	struct memory *m = lib.memory;
 	void *frame = __builtin_frame_address(0);
@@ -73,19 +84,28 @@ static inline bool launch__enter(struct call *call, uint32_t entry)
 	if (unlikely(t && t->frame)) {
 		if ((uintptr_t)frame < (uintptr_t)t->frame) {
 			thread__count(t, nested);
+			launch__nested(t, crowd__place(t, stream, per_thread));
 			return false;
 		}
 		launch__abandon(t);
 	}
+	/* Before the barrier of the session's. */
+	if (likely(t)) {
+		call->place = crowd__place(t, stream, per_thread);
+		store_relaxed(&t->at, call->place);
+	}
 	call->session = load_relaxed(&m->guard.open);
-	if (unlikely(!call->session) || !session__enter(t, call->session, &call->was_inside))
+	if (unlikely(!call->session) || !session__enter(t, call->session, &call->was_inside)) {
+		launch__leave_place(t);
 		return false;
+	}
 	if (entry < NR_LAUNCH_ENTRIES)
 		thread__count(t, launches[entry]);
 	else
 		thread__count(t, copies);
 	if (unlikely(!t) || load_relaxed(&lib.segment->site) == SITE_NONE) {
 		session__leave(t, call->was_inside);
+		launch__leave_place(t);
 		return false;
 	}
 	t->frame = frame;

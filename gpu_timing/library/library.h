@@ -20,6 +20,7 @@
 #include "gpu_timing/library/context.h"
 #include "gpu_timing/library/driver.h"
 #include "gpu_timing/library/names.h"
+#include "gpu_timing/library/strata.h"
 #include "gpu_timing/library/stream.h"
 #include "gpu_timing/library/thread.h"
 
@@ -49,6 +50,10 @@ struct memory {
 	struct context_table contexts __attribute__((aligned(4096)));
 	struct stream_table streams __attribute__((aligned(4096)));
 	struct name_table names __attribute__((aligned(4096)));
+	struct strata strata __attribute__((aligned(4096)));
+	struct {
+		uint32_t open;		/* brackets that are (crowd.h) */
+	} crowd __attribute__((aligned(64)));
 };
 
 struct library {
@@ -66,6 +71,24 @@ void gpucollect_site_nop1(uint64_t id, const void *launch);
 void gpucollect_site_nop5(uint64_t id, const void *launch);
 
 uint64_t clock__ns(void);	/* CLOCK_MONOTONIC */
+
+/*
+ * The program's floating-point control: it may have inexact results trapped, and reads its sticky flags.
+ * Between the two nothing is trapped, after them all is as before.
+ */
+#define FP_DEFAULT 0x1f80u	/* MXCSR as a program begins with */
+static inline uint32_t fp__save(void)
+{
+	uint32_t was = __builtin_ia32_stmxcsr();
+
+	__builtin_ia32_ldmxcsr(FP_DEFAULT);
+	return was;
+}
+
+static inline void fp__restore(uint32_t was)
+{
+	__builtin_ia32_ldmxcsr(was);
+}
 
 /*
  * As long as anybody may ask the driver about brackets, which is longer than launches are looked

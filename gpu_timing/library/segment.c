@@ -186,6 +186,7 @@ void segment__begin(struct channel_segment *seg, uint32_t session, bool empty)
 	store_relaxed(&seg->tail, load_relaxed(&seg->head));
 	store_relaxed(&seg->command, (uint32_t)CHANNEL_RUN);
 	store_relaxed(&seg->site, (uint32_t)SITE_NOP1);
+	store_relaxed(&seg->every, 1u);
 	store_release(&seg->session, session);
 }
 

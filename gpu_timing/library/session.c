@@ -127,6 +127,7 @@ enum channel_reason session__begin(const void *caller, uint32_t *detail)
 	name__begin();
 	stream__retire_all();
 	context__begin();
+	strata__begin();
 	if (load_acquire(&exiting))
 		return REASON_EXITING;
 	reason = driver__find(&lib.driver, caller);

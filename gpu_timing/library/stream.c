@@ -132,14 +132,6 @@ struct stream *stream__find(CUstream handle, const struct context *current, cons
 	return key > KEY_RETIRED ? find(key, from, from + STREAM_WAYS) : NULL;
 }
 
-void stream__disturb(CUstream handle)
-{
-	struct stream *s = stream__find(handle, NULL, NULL);
-
-	if (s)
-		__atomic_add_fetch(&s->seq, 1, __ATOMIC_ACQ_REL);
-}
-
 struct context *stream__context(const struct stream *s)
 {
 	uint32_t number = load_acquire(&s->context);
@@ -149,45 +141,6 @@ struct context *stream__context(const struct stream *s)
 		return NULL;
 	c = context__at(number);
 	return load_relaxed(&c->serial) == load_relaxed(&s->serial) ? c : NULL;
-}
-
-/* Those of the other kind tell what comes between: of its own the stream's number does. */
-void stream__enter(struct thread *t, struct stream_moment *moment)
-{
-	struct stream *s = t->stream;
-	uint32_t order = load_relaxed(&s->order);
-	struct context *c = order == ORDER_FREE ? NULL : stream__context(s);
-
-	moment->alone = !__atomic_fetch_add(&s->active, 1, __ATOMIC_ACQ_REL);
-	t->entered = 1;
-	moment->seq = __atomic_add_fetch(&s->seq, 1, __ATOMIC_ACQ_REL);
-	moment->others = 0;
-	t->among = c;
-	if (!c)
-		return;
-	__atomic_add_fetch(&c->under_way[order], 1, __ATOMIC_SEQ_CST);
-	__atomic_add_fetch(&c->begun[order], 1, __ATOMIC_SEQ_CST);
-	moment->others = __atomic_load_n(&c->begun[!order], __ATOMIC_SEQ_CST);
-	moment->alone &= !__atomic_load_n(&c->under_way[!order], __ATOMIC_SEQ_CST);
-}
-
-bool stream__is_undisturbed(const struct thread *t, const struct stream_moment *moment)
-{
-	const struct stream *s = t->stream;
-
-	return moment->alone && load_acquire(&s->seq) == moment->seq &&
-	       (!t->among || load_acquire(&t->among->begun[!load_relaxed(&s->order)]) == moment->others);
-}
-
-void stream__leave(struct thread *t)
-{
-	if (!t->entered)
-		return;
-	t->entered = 0;
-	if (t->among)
-		__atomic_sub_fetch(&t->among->under_way[load_relaxed(&t->stream->order)], 1, __ATOMIC_ACQ_REL);
-	t->among = NULL;
-	__atomic_sub_fetch(&t->stream->active, 1, __ATOMIC_ACQ_REL);
 }
 
 /*

@@ -29,16 +29,16 @@ struct thread;
 
 /* The legacy stream waits for all blocking streams of its context, and they for it. */
 enum stream_order {
-	ORDER_LEGACY = 0,
-	ORDER_BLOCKING = 1,
+	ORDER_BLOCKING = 0,	/* or not known yet */
+	ORDER_LEGACY = 1,
 	ORDER_FREE = 2,
 };
 
 struct stream {
 	uint32_t context;	/* number + 1 of its context; 0: not asked yet */
 	uint32_t serial;	/* of that context */
-	uint32_t active;	/* launches under way in it */
-	uint32_t seq;		/* launches ever begun in it */
+	uint32_t active;	/* such launches that are under way */
+	uint32_t seq;		/* launches that were looked at */
 	uint32_t order;		/* enum stream_order */
 	uint32_t pdl;		/* launches still to stay without a bracket */
 	uint32_t outstanding;	/* brackets taken and not yet reported */
@@ -78,22 +78,8 @@ static inline bool stream__is_default(CUstream handle)
 struct stream *stream__get(CUstream handle, struct context *current, const struct thread *t);
 /* The same if there is one; nobody is asked. */
 struct stream *stream__find(CUstream handle, const struct context *current, const struct thread *t);
-/* Work was put into it by a call that is never bracketed: whoever has a bracket under way there is told. */
-void stream__disturb(CUstream handle);
 /* Its context, as long as that lives, else NULL. */
 struct context *stream__context(const struct stream *s);
-
-/* What there was of launches as one was about to begin. */
-struct stream_moment {
-	uint32_t seq, others;
-	bool alone;		/* no other was under way in the stream or in what it waits for */
-};
-
-/* The launch of `t` is under way in its stream from here on, and no longer: each once. */
-void stream__enter(struct thread *t, struct stream_moment *moment);
-void stream__leave(struct thread *t);
-/* Between the two: nobody's launch has come between those of this thread's since the first. */
-bool stream__is_undisturbed(const struct thread *t, const struct stream_moment *moment);
 
 /* One more bracket? If yes it counts as outstanding, and *weight is set. */
 bool stream__admit(struct stream *s, struct thread *t, uint32_t *weight);

@@ -10,6 +10,8 @@
 #define BEING_FREED 0xffffffffu	/* no thread's id */
 #define RECLAIM_AT_ONCE 32
 #define TRY_AGAIN_NS 100000000ull
+#define LOOK_NS 100000000ull
+#define MANY_THREADS 64
 
 __thread struct thread *thread_self __attribute__((visibility("hidden")));
 
@@ -30,7 +32,8 @@ static void prepare(struct thread *t, uint32_t index)
 		t->next_id = (uint64_t)index << 40;
 	t->random = t->next_id + clock__ns();
 	t->frame = NULL;
-	t->inside = 0;
+	t->inside = t->open = t->disturbed = 0;
+	t->at = 0;
 	while (nr <= index && !__atomic_compare_exchange_n(&lib.segment->nr_threads, &nr,
 							   index + 1, true, __ATOMIC_RELEASE,
 							   __ATOMIC_RELAXED))
@@ -73,6 +76,10 @@ static bool reclaim(struct thread *t, pid_t pid)
 	if (t->frame)
 		launch__abandon(t);
 	t->inside = 0;
+	store_release(&t->at, 0ull);
+	/* The first free ones are taken first: all that were ever in use are gone through now and then. */
+	if ((uint32_t)(t - lib.memory->threads.threads) < load_relaxed(&lib.memory->threads.hint))
+		store_relaxed(&lib.memory->threads.hint, (uint32_t)(t - lib.memory->threads.threads));
 	store_relaxed(&t->counters->in_use, 0u);
 	store_release(&t->tid, 0u);
 	__atomic_add_fetch(&lib.memory->threads.free, 1, __ATOMIC_RELAXED);
@@ -110,10 +117,35 @@ static void reclaim_now(void)
 	store_relaxed(&table->try_again, now + TRY_AGAIN_NS);
 }
 
+/* Who is in the same launch as a moment ago may have ended there: others would take it for under way. */
+static void reclaim_stuck(void)
+{
+	uint32_t nr = load_acquire(&lib.segment->nr_threads);
+	pid_t pid = getpid();
+
+	for (uint32_t i = 1; i < nr; i++) {
+		struct thread *t = &lib.memory->threads.threads[i];
+		uint32_t turn = load_relaxed(&t->turn);
+
+		if (load_relaxed(&t->at) && turn == t->looked)
+			reclaim(t, pid);
+		t->looked = turn;
+	}
+}
+
 void thread__reclaim(void)
 {
-	if (load_relaxed(&lib.memory->threads.free) <= CHANNEL_THREADS / 4)
+	struct thread_table *table = &lib.memory->threads;
+	uint64_t now = clock__ns();
+
+	if (load_relaxed(&lib.segment->confined) || now < table->looked + LOOK_NS)
+		return;
+	table->looked = now;
+	reclaim_stuck();
+	if (load_relaxed(&table->free) <= CHANNEL_THREADS / 4)
 		reclaim_some(CHANNEL_THREADS - 1);
+	else if (load_acquire(&lib.segment->nr_threads) > MANY_THREADS)
+		reclaim_some(RECLAIM_AT_ONCE);
 }
 
 struct thread *thread__find(void)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "gpu_timing/channel.h"
+#include "gpu_timing/library/sampler.h"
 
 struct context;
 struct stream;
@@ -22,12 +23,17 @@ struct thread {
 	uint32_t bracket;		/* taken and not yet published: its number + 1 */
 	void *frame;			/* of the outermost hook that is under way, else NULL */
 	struct stream *stream;		/* of that launch */
-	struct context *among;		/* in which it counts as under way, or NULL */
+	uint64_t at;			/* crowd.h: where its launch under way goes; 0: none is */
+	uint32_t open;			/* bool: so does a bracket */
+	uint32_t disturbed;		/* bool: another launch may have come into that */
+	uint32_t looked;		/* `turn` when the keeper looked at it last */
 	uint32_t entered;		/* bool: counted as active in it */
 	uint32_t turn;			/* of that launch: another value means that it was given up */
 	uint32_t inside;		/* bool: of the session (session.h) */
 	uint64_t next_id;		/* goes on when the element changes hands: ids are unique */
 	uint64_t random;
+	struct pace pace;
+	struct stratum rest;		/* of its launches that found no room among the strata */
 	/*
 	 * Of the launch under way: what the probe shows, and what is left if a signal handler
 	 * jumps out of it. The id is 0 when nothing is under way.
@@ -40,6 +46,7 @@ struct thread_table {
 	uint32_t hint;			/* where to look first */
 	uint32_t looked_at;		/* for dead threads */
 	uint64_t try_again;		/* CLOCK_MONOTONIC ns: not before, all were alive */
+	uint64_t looked;		/* the same: when the keeper looked for dead ones */
 	struct thread threads[CHANNEL_THREADS];	/* the first isn't used */
 };
 
@@ -48,7 +55,10 @@ extern __thread struct thread *thread_self __attribute__((visibility("hidden")))
 void thread__init(struct thread_table *table);
 /* Finds an element for the calling thread; NULL: none is free. Makes system calls. */
 struct thread *thread__find(void);
-/* Takes elements of dead threads back, if few are free. Only the library's own thread calls it. */
+/*
+ * Takes elements of dead threads back: if few are free or many are in use, since all are gone through now
+ * and then, and of those that ended inside a launch. Only the library's own thread calls it.
+ */
 void thread__reclaim(void);
 /* Gives the caller's element back: of a thread of ours that ends. */
 void thread__leave(void);

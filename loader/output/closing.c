@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,7 +142,18 @@ static void add_gpu_time(struct text *out, const struct profile *p)
 			     text__share(a, uncalibrated, total));
 	if (estimated)
 		text__printf(&t, "; estimated: %s", text__share(a, estimated, total));
+	if (run->looked_at)
+		text__printf(&t, ", standard error of the sum: %.2g %%",
+			     100 * sqrt(run->gpu_variance) / (double)total);
 	line(out, &t);
+	if (run->looked_at) {
+		text__printf(&t, "looked at %s", text__count(a, run->looked_at));
+		text__add_string(&t, " of ");
+		text__add_count(&t, run->made, "launch or copy", "launches and copies");
+		text__add_string(&t, ", chosen at random: numbers by path and times are estimates "
+				     "(--launches all looks at each)");
+		line(out, &t);
+	}
 	if (run->gpu_busy_known)
 		text__printf(&t, "device busy for %s; ", text__duration(a, run->gpu_busy_ns));
 	else

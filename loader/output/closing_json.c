@@ -2,6 +2,8 @@
 /* The closing summary for scripts: the same facts as the text has, none of them rounded. */
 #include "loader/output/closing.h"
 
+#include <math.h>
+
 #include "loader/base/json.h"
 #include "loader/output/quality.h"
 
@@ -91,6 +93,10 @@ static void add_captured(struct text *t, const struct profile *p)
 	number_if(t, times, "uncalibrated_ns", uncalibrated.ns);
 	number_if(t, times, "estimated", estimated.launches);
 	number_if(t, times, "estimated_ns", estimated.ns);
+	number_if(t, run->looked_at, "looked_at", run->looked_at);
+	number_if(t, run->looked_at, "looked_at_of", run->made);
+	number_if(t, times && run->looked_at, "gpu_error_ns",
+		  run->gpu_variance < 1e36 ? (uint64_t)sqrt(run->gpu_variance) : UINT64_MAX);
 	number_if(t, bytes, "copies", profile__total_count(p, PROFILE_BYTES));
 	number_if(t, bytes, "copied_bytes", profile__total(p, PROFILE_BYTES));
 	number_if(t, bytes, "copies_timed", copies.launches);

@@ -171,7 +171,12 @@ struct profile_value {
 	uint8_t flags;		/* enum profile_value_flags */
 	uint64_t value;
 	uint64_t count;
+	double variance;	/* of value, where it was estimated from samples; square of its unit */
 };
+
+/* Adds to the variance of a value that is there (else -EINVAL): values are taken for independent. */
+int profile__add_variance(struct profile *p, uint32_t node, uint32_t labels, enum profile_metric metric,
+			  unsigned int flags, double variance);
 
 /* Start with *pos = 0; false when there are no more. In the order of first addition. */
 bool profile__next(const struct profile *p, size_t *pos, struct profile_value *value);
@@ -190,6 +195,9 @@ struct profile_run {
 	uint32_t metrics;	/* bit 1 << enum profile_metric: what this run records */
 	uint64_t gpu_busy_ns;	/* union of device time; only where gpu_busy_known */
 	bool gpu_busy_known;	/* every piece of work was timed */
+	uint64_t looked_at;	/* launches and copies that were looked at, where not all were; else 0 */
+	uint64_t made;		/* of so many */
+	double gpu_variance;	/* of all GPU time, ns^2: what sampling leaves open; 0: nothing */
 	bool driver_seen;	/* a process had libcuda mapped */
 	bool all_left_alone;	/* all that had wanted no look at their launches */
 	uint64_t own_cpu_ns;	/* CPU time of the collector while it captured; 0: not known */

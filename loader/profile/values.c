@@ -63,26 +63,53 @@ static uint64_t sum(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &a) ? UINT64_MAX : a;
 }
 
+static uint32_t hash_of(const struct profile *p, uint32_t node, uint32_t labels, enum profile_metric metric,
+			unsigned int flags)
+{
+	return (uint32_t)hash__mix(((uint64_t)node << 32 | labels) ^ p->seed ^
+				   ((uint64_t)metric << 8 | flags) << 40);
+}
+
+static struct profile_value *find(const struct profile *p, uint32_t node, uint32_t labels,
+				  enum profile_metric metric, unsigned int flags)
+{
+	uint32_t hash = hash_of(p, node, labels, metric, flags), id;
+	size_t pos = 0;
+
+	while (index__next(&p->value_index, hash, &pos, &id)) {
+		struct profile_value *v = &p->values[id];
+
+		if (v->node == node && v->labels == labels && v->metric == metric && v->flags == flags)
+			return v;
+	}
+	return NULL;
+}
+
+int profile__add_variance(struct profile *p, uint32_t node, uint32_t labels, enum profile_metric metric,
+			  unsigned int flags, double variance)
+{
+	struct profile_value *v = find(p, node, labels, metric, flags);
+
+	if (!v)
+		return -EINVAL;
+	v->variance += variance;
+	return 0;
+}
+
 int profile__add(struct profile *p, uint32_t node, uint32_t labels, enum profile_metric metric,
 		 unsigned int flags, uint64_t value, uint64_t count)
 {
-	uint32_t hash = (uint32_t)hash__mix(((uint64_t)node << 32 | labels) ^ p->seed ^
-					    ((uint64_t)metric << 8 | flags) << 40);
+	uint32_t hash = hash_of(p, node, labels, metric, flags);
 	struct profile_value *v;
-	size_t pos = 0;
-	uint32_t id;
 
 	if (node == PROFILE_ROOT || node >= p->nr_nodes || labels >= p->nr_labels ||
 	    metric >= NR_PROFILE_METRICS || flags > UINT8_MAX)
 		return -EINVAL;
-	while (index__next(&p->value_index, hash, &pos, &id)) {
-		v = &p->values[id];
-		if (v->node == node && v->labels == labels && v->metric == metric &&
-		    v->flags == flags) {
-			v->value = sum(v->value, value);
-			v->count = sum(v->count, count);
-			return 0;
-		}
+	v = find(p, node, labels, metric, flags);
+	if (v) {
+		v->value = sum(v->value, value);
+		v->count = sum(v->count, count);
+		return 0;
 	}
 	if (index__reserve(&p->value_index) ||
 	    array__reserve((void **)&p->values, &p->values_size, p->nr_values,

@@ -19,7 +19,7 @@ from timing import LIBRARY, Run, case, program
 
 checks = timing.Checks()
 SEEN = timing.seen_library()
-GUEST = {"cuCtxGetCurrent", "cuCtxGetDevice", "cuCtxGetId", "cuStreamIsCapturing", "cuStreamGetCtx",
+GUEST = {"cuCtxGetCurrent", "cuCtxGetDevice", "cuCtxGetId", "cuStreamIsCapturing", "cuStreamGetCtx", "cuStreamGetFlags",
          "cuEventCreate", "cuEventRecord", "cuEventElapsedTime_v2", "cuKernelGetName",
          "cuFuncGetName", "cuDeviceGetName", "cuDriverGetVersion", "cuThreadExchangeStreamCaptureMode",
          "cuDevicePrimaryCtxGetState"}
@@ -96,7 +96,7 @@ def compare_calls(where, command, least, **variables):
     plainly = next(iter(before.values()))
     launch = next(i for i, c in enumerate(plainly) if "Launch" in c[0])
     early = subsequence(where, plainly[:launch], after[own][:first])
-    allowed = {"cuCtxGetCurrent", "cuCtxGetId", "cuStreamIsCapturing", "cuStreamGetCtx", "cuCtxGetDevice",
+    allowed = {"cuCtxGetCurrent", "cuCtxGetId", "cuStreamIsCapturing", "cuStreamGetCtx", "cuStreamGetFlags", "cuCtxGetDevice",
                "cuDeviceGetName", "cuDriverGetVersion", "cuEventCreate"}
     checks({c[0] for c in early} <= allowed, where, "before the first launch:", early)
 

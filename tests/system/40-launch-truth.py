@@ -31,7 +31,7 @@ def side_by_side(n):
     def start(i):
         path = os.path.join(L.TMP, f"side-{i}.folded")
         return path, subprocess.Popen(
-            [L.GPUCOLLECT, "--no-inlines", "-o", path, "--", f"{L.PROGRAMS}/gpu_paced", "2", "2000",
+            [L.GPUCOLLECT, "--no-inlines", "--launches", "all", "-o", path, "--", f"{L.PROGRAMS}/gpu_paced", "2", "2000",
              "1"],
             env=L.environment(), stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE)

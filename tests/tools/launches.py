@@ -133,9 +133,11 @@ def by_probes(mode):
 
 def options(mode="library", metric=None):
     """`mode` is how launches are seen: by the library, or by probes in the driver; "attached" and
-    "attached-probes": the same of a process that has started before."""
+    "attached-probes": the same of a process that has started before. All launches are looked at: what is
+    compared is exact."""
     metric = metric or ("launches" if by_probes(mode) else "gpu")
-    return ["--metric", metric, "--no-inlines"] + (["--no-inject"] if by_probes(mode) else [])
+    return ["--metric", metric, "--no-inlines",
+            *(["--no-inject"] if by_probes(mode) else ["--launches", "all"])]
 
 
 def skip_without_bpf(status, err):

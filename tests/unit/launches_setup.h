@@ -128,7 +128,8 @@ static inline void put_result(const struct channel_result *r)
 static inline struct channel_result timed(uint64_t id, uint64_t ns)
 {
 	return (struct channel_result){
-		.launch = id, .duration = ns, .launches = 1, .weight = 1, .device = 0, .stream = 9,
+		.launch = id, .duration = ns, .launches = 1, .weight = 1, .stands_for = 1,
+		.device = 0, .stream = 9,
 		.entry = ENTRY_LAUNCH_KERNEL, .load = LOAD_BUSY,
 	};
 }

@@ -201,12 +201,13 @@ static int verdict(const void *record, size_t bytes)
 
 static const struct channel_result good_result = {
 	.head = { .size = sizeof(struct channel_result), .type = CHANNEL_RESULT },
-	.launches = 1, .weight = 1, .duration = 1000, .entry = ENTRY_LAUNCH_KERNEL,
+	.launches = 1, .weight = 1, .stands_for = 1, .duration = 1000, .entry = ENTRY_LAUNCH_KERNEL,
 };
 
 static const struct channel_result good_copy = {
 	.head = { .size = sizeof(struct channel_result), .type = CHANNEL_RESULT },
-	.launches = 1, .weight = 1, .duration = 1000, .entry = SLOT_COPIES, .flags = LAUNCH_COPY,
+	.launches = 1, .weight = 1, .stands_for = 1, .duration = 1000, .entry = SLOT_COPIES,
+	.flags = LAUNCH_COPY,
 	.copy = NR_COPY_KINDS - 1, .bytes = ~0ull,
 };
 

@@ -148,7 +148,7 @@ static void count_name(void *ctx, const struct channel_name *name)
 START_TEST(a_full_ring_refuses_and_counts)
 {
 	static const struct channel_handler handler = { .result = count_result };
-	struct channel_result result = { .launches = 1, .weight = 1 };
+	struct channel_result result = { .launches = 1, .weight = 1, .stands_for = 1 };
 	uint64_t room = CHANNEL_RING_SIZE / sizeof(result), lost = 5;
 
 	start();
@@ -264,7 +264,7 @@ static uint64_t pages(int fd)
 /* Of a thread without an element of its own, in the session `number`. */
 static void put_results(uint32_t number, uint64_t nr)
 {
-	struct channel_result result = { .launches = 1, .weight = 1 };
+	struct channel_result result = { .launches = 1, .weight = 1, .stands_for = 1 };
 
 	for (uint64_t i = 1; i <= nr; i++) {
 		result.launch = (uint64_t)number << CHANNEL_SESSION_SHIFT | i;

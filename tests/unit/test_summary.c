@@ -377,7 +377,8 @@ START_TEST(copies_are_no_launches)
 	s = closing(p, (struct closing_options){ .json = true, .metric = PROFILE_BYTES });
 	has(s, "\"metric\":\"bytes\",\"unit\":\"bytes\",");
 	has(s, "\"launches\":11,\"timed\":10,\"gpu_ns\":3000,");
-	has(s, "\"estimated\":0,\"estimated_ns\":0,\"copies\":5,\"copied_bytes\":4096,"
+	has(s, "\"estimated\":0,\"estimated_ns\":0,\"looked_at\":null,\"looked_at_of\":null,"
+		   "\"gpu_error_ns\":null,\"copies\":5,\"copied_bytes\":4096,"
 	       "\"copies_timed\":4,\"copies_ns\":1000,");
 	free(s);
 	s = summary(p, (struct summary_options){ 0 });
@@ -481,6 +482,7 @@ START_TEST(scripts_get_the_same_unrounded)
 		"\"driver_seen\":false,"
 		"\"launches\":4000,\"timed\":null,\"gpu_ns\":null,\"uncalibrated\":null,"
 		"\"uncalibrated_ns\":null,\"estimated\":null,\"estimated_ns\":null,"
+		"\"looked_at\":null,\"looked_at_of\":null,\"gpu_error_ns\":null,"
 		"\"copies\":null,\"copied_bytes\":null,\"copies_timed\":null,\"copies_ns\":null,"
 		"\"gpu_busy_ns\":null,\"lost_share\":0.150000,\"counters\":["
 		"{\"kind\":\"lost samples\",\"what\":\"ring buffer full\",\"count\":45}],"

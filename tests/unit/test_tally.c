@@ -137,4 +137,44 @@ START_TEST(without_memory)
 }
 END_TEST
 
-UNIT_MAIN("tally", equal_keys_add_up, weights, each_field_counts, many_keys, without_memory)
+/* Of two in 2 w launches each: 7 and 11 us here, one of another entry there, one that stays alone. */
+START_TEST(halves_of_blocks_meet_in_any_order)
+{
+	static const struct tally_key a = { .kind = TALLY_LAUNCH, .user = 1, .stratum = 1 };
+	static const struct tally_key b = { .kind = TALLY_LAUNCH, .user = 2, .stratum = 1 };
+	static const struct tally_key c = { .kind = TALLY_LAUNCH, .user = 1, .stratum = 2 };
+	static const struct {
+		const struct tally_key *key;
+		uint32_t block;
+		uint64_t ns;
+	} records[] = {
+		{ &a, 1, 7000 }, { &a, 2, 5000 }, { &a, 3, 100 }, { &c, 1, 1000 }, { &b, 2, 6000 },
+		{ &a, 1, 11000 }, { &c, 1, 1000 },
+	};
+	struct tally *t = tally__new();
+	const double factor = 10 * 9;
+
+	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
+		const struct tally_add add = {
+			.weight = 10, .block = records[i].block, .count = 1, .timed = 1, .ns = records[i].ns,
+		};
+
+		ck_assert_int_eq(tally__add(t, records[i].key, &add), 0);
+	}
+	ck_assert_uint_eq(tally__count(t), 3);
+	ck_assert_double_eq(tally__at(t, 0)->ns_variance, factor * (16e6 + 25e6));
+	tally__settle(t);
+	tally__settle(t);
+	ck_assert_double_eq(tally__at(t, 0)->ns_variance, factor * (16e6 + 25e6 + 1e4));
+	ck_assert_double_eq(tally__at(t, 0)->count_variance, factor * 2);
+	ck_assert_double_eq(tally__at(t, 1)->ns_variance, 0);
+	ck_assert_double_eq(tally__at(t, 2)->ns_variance, factor * 6000 * 6000);
+	ck_assert_double_eq(tally__at(t, 2)->count_variance, factor);
+	ck_assert_uint_eq(tally__at(t, 0)->count, 40);
+	ck_assert_uint_eq(tally__at(t, 0)->ns, 10 * (7000 + 5000 + 100 + 11000));
+	tally__free(t);
+}
+END_TEST
+
+UNIT_MAIN("tally", halves_of_blocks_meet_in_any_order,
+	  equal_keys_add_up, weights, each_field_counts, many_keys, without_memory)

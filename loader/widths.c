@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/widths.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "loader/base/table.h"
+#include "loader/estimate.h"
+
+#define MOST_NS 9007199254740992.0	/* 2^53: 104 days */
+
+struct widths {
+	const struct tally *tally;
+	struct strata *strata;
+	struct profile *profile;
+	uint64_t period_ns;
+	struct table *means;		/* hash of process and work -> index in mean */
+	struct estimate_times *mean;
+	double variance;		/* of all GPU time; of paths, so rather too large */
+};
+
+static uint64_t mean_key(const struct tally_key *key)
+{
+	uint64_t form = (uint64_t)key->kind << 32 | (key->flags & TALLY_GRAPH);
+
+	return hash__mix((uint64_t)key->process << 32 | key->work) ^ form;
+}
+
+static struct estimate_times times_of(const struct tally_value *v)
+{
+	return (struct estimate_times){ v->timed, v->ns, v->chanced, v->others, v->others_ns, v->seen_timed };
+}
+
+static int find_means(struct widths *w)
+{
+	size_t i, nr = tally__count(w->tally);
+	uint64_t at;
+
+	for (i = 0; i < nr; i++) {
+		const struct tally_value *v = tally__at(w->tally, i);
+		const struct estimate_times times = times_of(v);
+
+		/* What has no name isn't known to be alike; nor are graphs. */
+		if (!v->timed || !v->key.work)
+			continue;
+		if (!table__get(w->means, mean_key(&v->key), &at)) {
+			at = table__count(w->means);
+			if (table__set(w->means, mean_key(&v->key), at))
+				return -ENOMEM;
+		}
+		estimate__merge(&w->mean[at], &times);
+	}
+	return 0;
+}
+
+int widths__new(const struct tally *tally, struct strata *strata, struct profile *profile, uint64_t period_ns,
+		struct widths **widths)
+{
+	struct widths *w = calloc(1, sizeof(*w));
+
+	*widths = w;
+	if (!w)
+		return -ENOMEM;
+	w->tally = tally;
+	w->strata = strata;
+	w->profile = profile;
+	w->period_ns = period_ns;
+	w->means = table__new();
+	w->mean = calloc(tally__count(tally) + 1, sizeof(*w->mean));
+	if (!w->means || !w->mean || find_means(w))
+		return -ENOMEM;
+	if (strata)
+		strata__start_rounding(strata);
+	return 0;
+}
+
+void widths__free(struct widths *w)
+{
+	if (!w)
+		return;
+	table__free(w->means);
+	free(w->mean);
+	free(w);
+}
+
+/* Times and weights are the target's: made up ones must not overflow. */
+static uint64_t whole(double value)
+{
+	return value > 0 ? value < MOST_NS ? (uint64_t)(value + 0.5) : (uint64_t)MOST_NS : 0;
+}
+
+static const struct estimate_times *mean_of(const struct widths *w, const struct tally_value *v)
+{
+	uint64_t at;
+
+	return table__get(w->means, mean_key(&v->key), &at) ? &w->mean[at] : NULL;
+}
+
+static int add_unknown(struct widths *w, const struct tally_value *v)
+{
+	if (v->key.kind == TALLY_COPY)
+		return profile__count(w->profile, PROFILE_INFO,
+				      "copies without a time, none of the kind was timed", v->untimed);
+	return profile__count(w->profile, PROFILE_UNTIMED, "no launch of the kernel was timed", v->untimed);
+}
+
+/* Device time of the launches that have none; 0 if nothing is known. */
+static double untimed_ns(struct widths *w, const struct tally_value *v)
+{
+	const struct estimate_times path = times_of(v), *kernel = mean_of(w, v);
+	uint64_t nr[] = { v->left_out, v->untimed - v->left_out };
+	double ns = 0, mean;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (!nr[i])
+			continue;
+		if (!estimate__mean(&path, kernel, i == 0, &mean))
+			return 0;
+		ns += mean * (double)nr[i];
+	}
+	return ns;
+}
+
+/* A part of it that was measured, one that was estimated, and how sure the second is. */
+static int add_parts(struct widths *w, uint32_t node, uint32_t labels, enum profile_metric metric,
+		     unsigned int flags, const uint64_t measured[2], const uint64_t all[2], double variance)
+{
+	uint64_t rest[2] = { all[0] > measured[0] ? all[0] - measured[0] : 0,
+			     all[1] > measured[1] ? all[1] - measured[1] : 0 };
+	int err = 0;
+
+	if (all[1] > rest[1] || all[0] > rest[0])
+		err = profile__add(w->profile, node, labels, metric, flags, all[0] - rest[0],
+				   all[1] - rest[1]);
+	if (err || (!rest[0] && !rest[1]))
+		return err;
+	flags |= PROFILE_ESTIMATED;
+	err = profile__add(w->profile, node, labels, metric, flags, rest[0], rest[1]);
+	if (!err && variance > 0)
+		err = profile__add_variance(w->profile, node, labels, metric, flags, variance);
+	return err;
+}
+
+/* Launches and copies: numbers are of them, those of a stratum exact in sum. */
+static int add_count(struct widths *w, const struct tally_value *v, uint32_t node, uint32_t labels,
+		     double scale)
+{
+	uint32_t id = v->key.stratum;
+	uint64_t all = id ? strata__round(w->strata, id, (double)v->count * scale) : v->count;
+	bool copy = v->key.kind == TALLY_COPY;
+	double each = copy && v->count ? (double)v->bytes / (double)v->count : 1;
+	uint64_t values[2] = { id && copy ? whole((double)all * each) : copy ? v->bytes : all, all };
+	uint64_t seen[2] = { values[0], values[1] };
+
+	if (id) {
+		seen[1] = v->records < all ? v->records : all;
+		seen[0] = copy ? whole((double)seen[1] * each) : seen[1];
+	}
+	return add_parts(w, node, labels, copy ? PROFILE_BYTES : PROFILE_LAUNCHES, 0, seen, values,
+			 v->count_variance * scale * scale * each * each);
+}
+
+static double variance_of(double squares, double sum, double weights)
+{
+	double mean = sum / weights, variance = squares / weights - mean * mean;
+
+	return variance > 0 ? variance : 0;
+}
+
+/*
+ * Of the times that a mean stands for: each launch that has one stands for its part of those that have none.
+ * The more uneven these parts are, the less is known of the sum.
+ */
+static double means_variance(const struct tally_value *v)
+{
+	double u = (double)v->untimed, timed = (double)v->timed, others = (double)v->others, parts;
+
+	if (v->seen_timed < 2)
+		return 0;
+	if (v->left_out && others > 0) {
+		parts = 2 * u * v->weights2_others / others +
+			u * u * v->weights2_others2 / (others * others) - u;
+		return parts > 0 ? parts * variance_of(v->others_squares, (double)v->others_ns, others) : 0;
+	}
+	parts = v->weights2 * (2 + u / timed) * u / timed - u;
+	return parts > 0 ? parts * variance_of(v->squares, (double)v->ns, timed) : 0;
+}
+
+static int add_time(struct widths *w, const struct tally_value *v, uint32_t node, uint32_t labels,
+		    unsigned int flags, double scale)
+{
+	double ns = v->untimed ? untimed_ns(w, v) : 0, variance = means_variance(v);
+	uint64_t untimed = ns > 0 ? v->untimed : 0;
+	uint64_t seen[2] = { v->seen_ns, v->seen_timed };
+	uint64_t all[2] = { whole((double)v->ns + ns), v->timed + untimed };
+	int err = 0;
+
+	if (v->untimed && !untimed)
+		err = add_unknown(w, v);
+	if (v->key.stratum) {
+		all[0] = whole(((double)v->ns + ns) * scale);
+		all[1] = whole((double)all[1] * scale);
+		variance = (variance + v->ns_variance) * scale * scale;
+	}
+	w->variance += variance;
+	if (err || !all[1])
+		return err;
+	return add_parts(w, node, labels, PROFILE_GPU_NS, flags, seen, all, variance);
+}
+
+int widths__add(struct widths *w, const struct tally_value *v, uint32_t node, uint32_t labels)
+{
+	unsigned int flags = v->key.flags & TALLY_UNCALIBRATED ? PROFILE_UNCALIBRATED : 0;
+	double scale = v->key.stratum ? strata__scale(w->strata, v->key.stratum) : 1;
+	int err;
+
+	if (v->key.kind == TALLY_SAMPLE)
+		return profile__add(w->profile, node, labels, PROFILE_CPU_NS, 0,
+				    v->count * w->period_ns, v->count);
+	err = add_count(w, v, node, labels, scale);
+	if (v->key.kind == TALLY_COPY)
+		flags |= PROFILE_OF_COPIES;
+	return err ? err : add_time(w, v, node, labels, flags, scale);
+}
+
+void widths__finish(struct widths *w)
+{
+	struct profile_run *run = profile__run(w->profile);
+	struct strata_totals totals;
+
+	if (!w->strata)
+		return;
+	totals = strata__totals(w->strata);
+	if (totals.launches == totals.records)
+		return;
+	run->looked_at = totals.records;
+	run->made = totals.launches;
+	run->gpu_variance = w->variance;
+}
