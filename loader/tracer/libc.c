@@ -39,35 +39,36 @@ static bool code_is(const struct space *s, uint64_t at, const uint8_t *code, siz
 	return !space__peek(s->pid, at, found, len) && !memcmp(found, code, len);
 }
 
-/* Where a mapping has these bytes; 0: nowhere. */
-static uint64_t find_code(const struct space *s, const struct mapping *m, const uint8_t *code,
-			  size_t len)
+/* Where a mapping has these bytes, in *at, which stays 0 if it has them nowhere. 0 or -ENOMEM. */
+static int find_code(const struct space *s, const struct mapping *m, const uint8_t *code, size_t len,
+		     uint64_t *at)
 {
 	size_t size = (size_t)(m->end - m->start);
-	uint64_t at = 0;
 	uint8_t *bytes, *found;
 
 	if (m->end - m->start > MAX_CODE)
 		return 0;
 	bytes = malloc(size);
-	if (!bytes || space__peek(s->pid, m->start, bytes, size))
-		goto out;
-	found = memmem(bytes, size, code, len);
-	if (found)
-		at = m->start + (uint64_t)(found - bytes);
-out:
+	if (!bytes)
+		return -ENOMEM;
+	if (!space__peek(s->pid, m->start, bytes, size)) {
+		found = memmem(bytes, size, code, len);
+		if (found)
+			*at = m->start + (uint64_t)(found - bytes);
+	}
 	free(bytes);
-	return at;
+	return 0;
 }
 
-static uint64_t find_restore_rt(const struct libc *l, const struct space *s)
+static int find_restore_rt(const struct libc *l, const struct space *s, uint64_t *at)
 {
-	uint64_t at = 0;
+	int err = 0;
 
-	for (size_t i = 0; i < s->nr_code && !at; i++)
+	*at = 0;
+	for (size_t i = 0; i < s->nr_code && !*at && !err; i++)
 		if (s->code[i].kind == MAPPING_FILE && s->code[i].file == l->file)
-			at = find_code(s, &s->code[i], restore_rt_code, sizeof(restore_rt_code));
-	return at;
+			err = find_code(s, &s->code[i], restore_rt_code, sizeof(restore_rt_code), at);
+	return err;
 }
 
 /* Whether a function's first bytes in memory are those of the file: the address is right. */
@@ -124,7 +125,9 @@ static int take(struct libc *l, const struct space *s, const struct mapping *m,
 	if (code_is(s, l->getpid, endbr64, sizeof(endbr64)))
 		l->getpid += sizeof(endbr64);
 	l->syscall = l->getpid + 5;
-	l->restore_rt = find_restore_rt(l, s);
+	err = find_restore_rt(l, s, &l->restore_rt);
+	if (err)
+		return err;
 	if (!l->restore_rt || libc__verify(l, s))
 		return refuse(why, size, "its C library's code is not as expected");
 	return 0;
