@@ -78,7 +78,7 @@ cupti=$(find "$site/nvidia" "$cuda/extras" -name 'libcupti.so.1*' 2>/dev/null | 
 export PRODUCT_CUPTI=$cupti
 headers=$(find "$site/nvidia" "$cuda" -name cupti.h -printf '%h\n' 2>/dev/null | head -1)
 built() { # what of the programs the parts need
-	wants chains && echo chains
+	if wants chains || wants attach; then echo chains; fi
 	wants capture && echo capture
 	wants gap && echo gap
 	wants calibrate && echo short
