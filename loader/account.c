@@ -100,8 +100,10 @@ static bool find_stratum(struct account *a, uint32_t word, uint32_t weight, uint
 	uint64_t known = 0;
 
 	*id = 0;
-	if (!local)
+	if (!local) {
+		strata__saw(a->shared->strata, 0, 1);
 		return true;
+	}
 	if (!table__get(a->strata, local, &known)) {
 		known = strata__add(a->shared->strata);
 		if (!known || table__set(a->strata, local, known))

@@ -15,6 +15,7 @@ struct stratum {
 struct strata {
 	struct stratum *stratum;
 	size_t nr, room;
+	uint64_t others;	/* records of no stratum */
 };
 
 struct strata *strata__new(void)
@@ -48,6 +49,7 @@ void strata__saw(struct strata *s, uint32_t id, uint32_t weight)
 {
 	struct stratum *t = at(s, id);
 
+	s->others += !id;
 	if (!t)
 		return;
 	t->records++;
@@ -98,7 +100,7 @@ uint64_t strata__round(struct strata *s, uint32_t id, double part)
 
 struct strata_totals strata__totals(const struct strata *s)
 {
-	struct strata_totals sum = { 0 };
+	struct strata_totals sum = { s->others, s->others };
 	size_t i;
 
 	for (i = 0; i < s->nr; i++) {

@@ -17,7 +17,7 @@ void strata__free(struct strata *s);	/* NULL is fine */
 
 /* A new one; 0: out of memory. */
 uint32_t strata__add(struct strata *s);
-/* A record of it that stands for `weight` launches. */
+/* A record of it that stands for `weight` launches; 0: one of no stratum, as from before any was chosen. */
 void strata__saw(struct strata *s, uint32_t id, uint32_t weight);
 /* All its launches, exact; 0: not known. */
 void strata__set_launches(struct strata *s, uint32_t id, uint64_t launches);
