@@ -265,6 +265,32 @@ static void inside(const char *fifo)
 	pthread_join(thread, NULL);
 }
 
+/* A thread is ended inside the driver's call; later ones in the same stream are none of its business. */
+static void ended(const char *fifo)
+{
+	uint64_t ns = 1000;
+	void *params[] = { &ns };
+	CUmultiDeviceLaunch list = { two, 1, 1, 1, 32, 1, 1, 0, stream, params };
+	char ready[4096];
+	pthread_t thread;
+	void *result;
+
+	MUST(cuLaunchCooperativeKernelMultiDevice(&list, 1, 0));
+	acc[0].launches++;
+	snprintf(ready, sizeof(ready), "%s.ready", fifo);
+	pthread_create(&thread, NULL, launch_outer, NULL);
+	while (access(ready, F_OK))
+		usleep(100);
+	pthread_cancel(thread);
+	pthread_join(thread, &result);
+	wrong += result != PTHREAD_CANCELED;
+	usleep(1500000);
+	for (int i = 0; i < 100; i++) {
+		launch(one, stream, 1000);
+		MUST(cuStreamSynchronize(stream));
+	}
+}
+
 static void on_signal(int sig)
 {
 	(void)sig;
@@ -353,6 +379,8 @@ int main(int argc, char **argv)
 		gone();
 	else if (!strcmp(mode, "inside"))
 		inside(argv[2]);
+	else if (!strcmp(mode, "ended"))
+		ended(argv[2]);
 	else
 		with_signals();
 	if (forked > 0 && (waitpid(forked, &status, 0) != forked || status))

@@ -144,6 +144,10 @@ def threads_and_signals():
     os.mkfifo(fifo)
     causes, run = hazard("inside", fifo, STANDIN_GATE=f"cuLaunchKernel:{fifo}")
     checks.equal(causes, {DISTURBED: 1, ENTRY: 1}, "inside")
+    # a thread that ended inside a launch is not taken for one that is still there
+    os.mkfifo(fifo + "2")
+    causes, run = hazard("ended", fifo + "2", STANDIN_GATE=f"cuLaunchKernel:{fifo}2")
+    checks.equal(causes, {ENTRY: 1, NO_END: 1, NONE: 100}, "ended")
     causes, run = hazard("errno")
     checks.equal(causes, {NONE: 200}, "errno")
     causes, run = hazard("failing")
