@@ -291,6 +291,18 @@ static void ended(const char *fifo)
 	}
 }
 
+/* The program has inexact results trapped, and looks at what was sticky. */
+static void traps(void)
+{
+	unsigned int own = __builtin_ia32_stmxcsr() & ~0x103fu;
+
+	__builtin_ia32_ldmxcsr(own);
+	for (int i = 0; i < 200; i++)
+		launch(one, stream, 1000);
+	wrong += __builtin_ia32_stmxcsr() != own;
+	__builtin_ia32_ldmxcsr(own | 0x1000);
+}
+
 static void on_signal(int sig)
 {
 	(void)sig;
@@ -379,6 +391,8 @@ int main(int argc, char **argv)
 		gone();
 	else if (!strcmp(mode, "inside"))
 		inside(argv[2]);
+	else if (!strcmp(mode, "traps"))
+		traps();
 	else if (!strcmp(mode, "ended"))
 		ended(argv[2]);
 	else

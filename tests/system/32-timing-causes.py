@@ -144,6 +144,9 @@ def threads_and_signals():
     os.mkfifo(fifo)
     causes, run = hazard("inside", fifo, STANDIN_GATE=f"cuLaunchKernel:{fifo}")
     checks.equal(causes, {DISTURBED: 1, ENTRY: 1}, "inside")
+    # what the library computes is nobody's business
+    causes, run = hazard("traps")
+    checks.equal(causes[NONE] + causes[OUTSTANDING], 200, "traps")
     # a thread that ended inside a launch is not taken for one that is still there
     os.mkfifo(fifo + "2")
     causes, run = hazard("ended", fifo + "2", STANDIN_GATE=f"cuLaunchKernel:{fifo}2")
