@@ -217,11 +217,6 @@ static bool event__ready(CUevent e)
 
 	if (!load(&e->recorded))
 		return true;
-	/* Nobody may be told that it is not reached, and later that it was before that. */
-	if (unlikely(when == SIM_NEVER)) {
-		queue__look(e->pending);
-		when = load(&e->when);
-	}
 	if (unlikely(dev.always_busy))
 		return when <= load(&dev.synced_until);
 	return when <= now_ns();

@@ -72,17 +72,6 @@ static void item__work(CUstream s, struct queue_item *i)
 	}
 }
 
-static void stream__delay(CUstream s, int64_t until)
-{
-	if (until <= s->end)
-		return;
-	stream__close_events(s, SIM_NONE);
-	s->pdl_from = SIM_NONE;
-	s->end = until;
-	if (stream__blocking(s) && s->ctx->blocking_end < until)
-		s->ctx->blocking_end = until;
-}
-
 static void item__record(CUstream s, struct queue_item *i)
 {
 	int64_t base = stream__base(s), when = base > i->enqueued ? base : i->enqueued;
@@ -94,6 +83,17 @@ static void item__record(CUstream s, struct queue_item *i)
 		stream__took_entry(s, when);
 	if (i->mark)
 		store(&i->mark->when, when);
+}
+
+static void stream__delay(CUstream s, int64_t until)
+{
+	if (until <= s->end)
+		return;
+	stream__close_events(s, SIM_NONE);
+	s->pdl_from = SIM_NONE;
+	s->end = until;
+	if (stream__blocking(s) && s->ctx->blocking_end < until)
+		s->ctx->blocking_end = until;
 }
 
 /* Done if its time is known now. */
@@ -317,38 +317,6 @@ static void queue__join(CUstream s)
 	}
 	while (n-- > 0)
 		queue__wait_for(s, queue__mark(others[n]));
-}
-
-/* Those that wait for each other share a lock; it is held. */
-static int streams_beside(CUstream s, CUstream *others, int most)
-{
-	int n = 0;
-
-	pthread_mutex_lock(&held_lock);
-	for (CUstream o = held; o && n < most; o = o->next_held)
-		if (o->lock == s->lock && o->queued)
-			others[n++] = o;
-	pthread_mutex_unlock(&held_lock);
-	return n;
-}
-
-void queue__look(CUstream s)
-{
-	CUstream others[64];
-	unsigned before, after = 0;
-
-	pthread_mutex_lock(s->lock);
-	do {
-		int n = streams_beside(s, others, 64);
-
-		before = after;
-		after = 0;
-		for (int i = 0; i < n; i++) {
-			queue__advance(others[i]);
-			after += others[i]->queued;
-		}
-	} while (after != before);
-	pthread_mutex_unlock(s->lock);
 }
 
 bool queue__holds(CUstream s)

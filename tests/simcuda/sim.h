@@ -225,7 +225,6 @@ bool queue__holds(CUstream s);		/* would work put in now come after any of unkno
 bool queue__holds_below(CUstream s);	/* also in the streams that the legacy stream waits for */
 struct mark *queue__mark_event(CUevent e);	/* NULL: its time is known; no lock held */
 void queue__advance(CUstream s);
-void queue__look(CUstream s);	/* what may be known of it by now is known; no lock held */
 struct mark *mark__new(int64_t when);
 void mark__put(struct mark *m);
 
