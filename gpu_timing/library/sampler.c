@@ -15,6 +15,7 @@ void pace__spend(struct pace *p, uint64_t ns)
 	p->spent += ns;
 	p->credit -= (int64_t)ns;
 	p->records++;
+	p->cost += ((double)ns - p->cost) / (p->records < 16 ? (double)p->records : 16);
 }
 
 /* A second's worth. */
@@ -59,13 +60,20 @@ static void adjust(struct pace *p, struct sampling how, uint64_t now)
 	p->spent = 0;
 }
 
+/* Records a second that half of the budget pays for. */
+static double half_of(const struct pace *p, struct sampling how)
+{
+	return how.budget_ppm * 500.0 / (p->cost > 1 ? p->cost : 1);
+}
+
 bool pace__is_broke(struct pace *p, struct sampling how, uint64_t now)
 {
 	earn(p, how, now);
 	return p->credit < -worth(how);
 }
 
-uint32_t pace__weight(struct pace *p, const struct stratum *s, struct sampling how, uint64_t now)
+uint32_t pace__weight(struct pace *p, const struct stratum *s, struct sampling how, bool share,
+		      uint64_t now)
 {
 	uint64_t most = s->launches / GROWTH, weight = how.every;
 
@@ -78,7 +86,8 @@ uint32_t pace__weight(struct pace *p, const struct stratum *s, struct sampling h
 		if (s->launches < SAMPLER_FIRST)
 			weight = 1;
 		else if (now > s->since)
-			weight = (uint64_t)(2e9 * s->weight / ((double)(now - s->since) * p->rate));
+			weight = (uint64_t)(2e9 * s->weight / ((double)(now - s->since) *
+							       (share ? half_of(p, how) : p->rate)));
 		else
 			weight = s->weight;
 		/* What it owes comes before what it would like to know. */

@@ -40,6 +40,7 @@ struct pace {
 	uint64_t window;	/* when the window began in which spending is held against the budget */
 	uint64_t spent;		/* ns, in that window */
 	double rate;		/* records a second that one stratum may have */
+	double cost;		/* ns of one, about */
 	uint64_t records;	/* in all */
 };
 
@@ -60,8 +61,12 @@ void pace__spend(struct pace *p, uint64_t ns);
  */
 bool pace__is_broke(struct pace *p, struct sampling how, uint64_t now);
 
-/* Half the launches of the next block of `s`: 1 to CHANNEL_MAX_STANDS_FOR. */
-uint32_t pace__weight(struct pace *p, const struct stratum *s, struct sampling how, uint64_t now);
+/*
+ * Half the launches of the next block of `s`: 1 to CHANNEL_MAX_STANDS_FOR. The one that others `share` has
+ * half of the budget.
+ */
+uint32_t pace__weight(struct pace *p, const struct stratum *s, struct sampling how, bool share,
+		      uint64_t now);
 
 /* A new block of twice that many; `random` chooses. */
 void stratum__begin(struct stratum *s, uint32_t weight, uint64_t random, uint64_t now);

@@ -43,7 +43,7 @@ static struct stratum *begin_block(struct thread *t, struct stratum *s, uint32_t
 	if (!s || (!s->launches && !every && pace__is_broke(&t->pace, how, now)))
 		s = &t->rest;
 	if (!s->left)
-		stratum__begin(s, pace__weight(&t->pace, s, how, now), thread__random(t), now);
+		stratum__begin(s, pace__weight(&t->pace, s, how, s == &t->rest, now), thread__random(t), now);
 	fp__restore(fp);
 	return s;
 }
