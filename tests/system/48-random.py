@@ -153,7 +153,7 @@ def match_truth(launches, sites, truths):
     return found, [t for pools in groups.values() for pool in pools for t in pool]
 
 
-def compare_one(l, site, result, truth, channel, allowed, unfinished):
+def compare_one(l, site, result, truth, channel, allowed, may_not_run):
     """What differs, or None."""
     failed_list = l.entry == MULTI and l.result
     if (ENTRIES[site.entry], ENTRIES[result.entry]) != (l.entry, l.entry):
@@ -173,7 +173,7 @@ def compare_one(l, site, result, truth, channel, allowed, unfinished):
         return f"flags of the result {result.flags:x} not {l.flags():x}"
     if result.cause not in allowed:
         return f"cause {result.cause} not of {allowed}"
-    if not l.result and not truth and not unfinished and result.cause != CONTEXT_GONE:
+    if not l.result and not truth and not may_not_run:
         return "not run"
     if truth and truth.start is not None and l.kernel.startswith("spin") and \
             truth.end - truth.start != int(l.ns):
@@ -210,7 +210,9 @@ def compare(run, account):
         result, truth = results.pop(sites[l.n].id, None), truths.get(l.n)
         if not checks(result, "no result", l, sites[l.n]):
             continue
-        what = compare_one(l, sites[l.n], result, truth, channel, account.causes[l.n], account.unfinished)
+        # It may never have run: one that isn't timed doesn't tell.
+        may_not_run = account.unfinished or account.gone.get(l.ctx, -1) > l.line
+        what = compare_one(l, sites[l.n], result, truth, channel, account.causes[l.n], may_not_run)
         if not checks(not what, what, l, sites[l.n], result, truth):
             break
         seen[l.entry, result.cause] += 1
