@@ -65,6 +65,17 @@ void account__free(struct account *a)
 	free(a);
 }
 
+void account__new_session(struct account *a)
+{
+	struct table *none = table__new();
+
+	/* Else two strata are one, of both sessions. */
+	if (!none)
+		return;
+	table__free(a->strata);
+	a->strata = none;
+}
+
 uint64_t account__seen(const struct account *a)
 {
 	return a->seen;

@@ -49,6 +49,9 @@ bool account__no_memory(struct account *a);
  */
 void account__finish(struct account *a, const struct channel *channel);
 
+/* The library numbers its strata anew. */
+void account__new_session(struct account *a);
+
 /* Launches with an id so far. */
 uint64_t account__seen(const struct account *a);
 

@@ -151,9 +151,29 @@ static void open_channel(struct target *t)
 		give_up(t, err);
 }
 
+/*
+ * The library begins another session, which supersedes the one that we have: a program that executes another
+ * one while it is entered may be entered twice.
+ */
+static bool begins_anew(struct target *t)
+{
+	struct channel_status status;
+
+	channel__status(t->channel, &status);
+	if (status.reason != REASON_SUPERSEDED)
+		return false;
+	channel__close(t->channel);
+	t->channel = NULL;
+	t->checked = t->left_alone = t->dead = false;
+	t->tries = 0;
+	t->shared->counters.libraries--;
+	account__new_session(t->account);
+	return true;
+}
+
 void target__hello(struct target *t, int fd)
 {
-	if (t->channel || t->unreached)
+	if (t->unreached || (t->channel && !begins_anew(t)))
 		return;
 	if (fd < 0) {
 		give_up(t, fd > -4096 ? fd : -EPROTO);
