@@ -70,11 +70,12 @@ static uint32_t hash_of(const struct profile *p, uint32_t node, uint32_t labels,
 				   ((uint64_t)metric << 8 | flags) << 40);
 }
 
-static struct profile_value *find(const struct profile *p, uint32_t node, uint32_t labels,
+/* The value of these, whose hash that is; NULL: there is none. */
+static struct profile_value *find(const struct profile *p, uint32_t hash, uint32_t node, uint32_t labels,
 				  enum profile_metric metric, unsigned int flags)
 {
-	uint32_t hash = hash_of(p, node, labels, metric, flags), id;
 	size_t pos = 0;
+	uint32_t id;
 
 	while (index__next(&p->value_index, hash, &pos, &id)) {
 		struct profile_value *v = &p->values[id];
@@ -88,7 +89,8 @@ static struct profile_value *find(const struct profile *p, uint32_t node, uint32
 int profile__add_variance(struct profile *p, uint32_t node, uint32_t labels, enum profile_metric metric,
 			  unsigned int flags, double variance)
 {
-	struct profile_value *v = find(p, node, labels, metric, flags);
+	uint32_t hash = hash_of(p, node, labels, metric, flags);
+	struct profile_value *v = find(p, hash, node, labels, metric, flags);
 
 	if (!v)
 		return -EINVAL;
@@ -105,7 +107,7 @@ int profile__add(struct profile *p, uint32_t node, uint32_t labels, enum profile
 	if (node == PROFILE_ROOT || node >= p->nr_nodes || labels >= p->nr_labels ||
 	    metric >= NR_PROFILE_METRICS || flags > UINT8_MAX)
 		return -EINVAL;
-	v = find(p, node, labels, metric, flags);
+	v = find(p, hash, node, labels, metric, flags);
 	if (v) {
 		v->value = sum(v->value, value);
 		v->count = sum(v->count, count);
