@@ -37,8 +37,8 @@ enum stream_order {
 struct stream {
 	uint32_t context;	/* number + 1 of its context; 0: not asked yet */
 	uint32_t serial;	/* of that context */
-	uint32_t active;	/* such launches that are under way */
-	uint32_t seq;		/* launches that were looked at */
+	uint32_t active;	/* launches under way in it that are looked at */
+	uint32_t seq;		/* those ever begun */
 	uint32_t order;		/* enum stream_order */
 	uint32_t pdl;		/* launches still to stay without a bracket */
 	uint32_t outstanding;	/* brackets taken and not yet reported */

@@ -14,7 +14,6 @@
 #include "gpu_timing/channel.h"
 #include "gpu_timing/library/sampler.h"
 
-struct context;
 struct stream;
 
 struct thread {
