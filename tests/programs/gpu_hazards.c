@@ -245,19 +245,28 @@ static void *launch_outer(void *arg)
 	return NULL;
 }
 
-static void inside(const char *fifo)
+/* Another thread, which is inside of the driver's call by now (STANDIN_GATE). */
+static pthread_t launch_at_gate(const char *fifo)
 {
-	uint64_t ns = 10000;
-	void *params[] = { &ns };
-	CUmultiDeviceLaunch list = { two, 1, 1, 1, 32, 1, 1, 0, stream, params };
 	char ready[4096];
 	pthread_t thread;
-	FILE *f;
 
 	snprintf(ready, sizeof(ready), "%s.ready", fifo);
 	pthread_create(&thread, NULL, launch_outer, NULL);
 	while (access(ready, F_OK))
 		usleep(100);
+	return thread;
+}
+
+static void inside(const char *fifo)
+{
+	uint64_t ns = 10000;
+	void *params[] = { &ns };
+	CUmultiDeviceLaunch list = { two, 1, 1, 1, 32, 1, 1, 0, stream, params };
+	pthread_t thread;
+	FILE *f;
+
+	thread = launch_at_gate(fifo);
 	MUST(cuLaunchCooperativeKernelMultiDevice(&list, 1, 0));
 	acc[0].launches++;
 	f = fopen(fifo, "we");
@@ -271,16 +280,12 @@ static void ended(const char *fifo)
 	uint64_t ns = 1000;
 	void *params[] = { &ns };
 	CUmultiDeviceLaunch list = { two, 1, 1, 1, 32, 1, 1, 0, stream, params };
-	char ready[4096];
 	pthread_t thread;
 	void *result;
 
 	MUST(cuLaunchCooperativeKernelMultiDevice(&list, 1, 0));
 	acc[0].launches++;
-	snprintf(ready, sizeof(ready), "%s.ready", fifo);
-	pthread_create(&thread, NULL, launch_outer, NULL);
-	while (access(ready, F_OK))
-		usleep(100);
+	thread = launch_at_gate(fifo);
 	pthread_cancel(thread);
 	pthread_join(thread, &result);
 	wrong += result != PTHREAD_CANCELED;
