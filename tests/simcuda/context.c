@@ -281,6 +281,17 @@ API(cuCtxGetStreamPriorityRange, int *least, int *greatest)
 	RET(CU_OK);
 }
 
+static CUresult synchronize(struct thread *t, CUcontext c)
+{
+	CUresult r = capture__ctx_waits(c);
+
+	if (r)
+		return r;
+	trace__flush(t);
+	ctx__wait_done(c);
+	return dev__sticky_error();
+}
+
 API(cuCtxSynchronize, void)
 {
 	struct thread *t = thread__self();
@@ -290,10 +301,22 @@ API(cuCtxSynchronize, void)
 	ENTER();
 	r = ctx__current(t, &c);
 	if (!r)
-		r = capture__ctx_waits(c);
-	if (r)
-		RET(r);
-	trace__flush(t);
-	ctx__wait_done(c);
-	RET(dev__sticky_error());
+		r = synchronize(t, c);
+	RET(r);
+}
+
+/* NULL is the current one. */
+API(cuCtxSynchronize_v2, CUcontext c)
+{
+	struct thread *t = thread__self();
+	CUresult r = CU_OK;
+
+	ENTER();
+	if (!c)
+		r = ctx__current(t, &c);
+	else if (c->magic != M_CTX)
+		r = CU_INVALID_CONTEXT;
+	if (!r)
+		r = synchronize(t, c);
+	RET(r);
 }

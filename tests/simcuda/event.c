@@ -242,6 +242,7 @@ API(cuEventQuery, CUevent e)
 API(cuEventSynchronize, CUevent e)
 {
 	struct thread *t = thread__self();
+	int64_t begun = now_ns();
 	uint64_t seq;
 	CUresult r;
 
@@ -262,6 +263,7 @@ API(cuEventSynchronize, CUevent e)
 		if (dev.always_busy && dev.synced_until < e->when)
 			dev.synced_until = e->when;
 	}
+	trace__waited(begun);
 	RET(dev__sticky_error());
 }
 

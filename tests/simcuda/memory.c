@@ -73,6 +73,12 @@ static CUresult occupy(const struct op *op, CUstream *s, bool *done)
 	return CU_OK;
 }
 
+/* With a stream the call waits only where a device's memory goes into the host's that isn't pinned. */
+static bool returns_at_once(const struct op *op, const char *kind, const void *to)
+{
+	return op->async && (strcmp(kind, "memcpy_DtoH") || memory__type(to) == MEMORY_PINNED);
+}
+
 static CUresult finish(CUstream s, bool async)
 {
 	if (async)
@@ -105,7 +111,7 @@ static CUresult copy(const struct op *op, void *to, const void *from)
 		return r;
 	if (op->bytes)
 		memmove(to, from, op->bytes);
-	return finish(s, op->async);
+	return finish(s, returns_at_once(&whole, whole.kind, to));
 }
 
 /* The value's bytes again and again; sets without a stream run beside the host, too. */

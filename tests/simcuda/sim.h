@@ -360,6 +360,7 @@ extern bool truth_on, copies_on;
 void trace__open(void);
 void trace__write(struct thread *t, const struct truth_line *l, int64_t start, int64_t end);
 void trace__flush(struct thread *t);	/* before a wait: the buffer gets to the file */
+void trace__waited(int64_t begun);	/* after one */
 void trace__thread_ends(struct thread *t);
 void trace__finish(void);
 void trace__forget(void);			/* in a forked child */

@@ -260,7 +260,7 @@ static void synced(int64_t until)
 
 CUresult stream__wait_done(CUstream s)
 {
-	int64_t until;
+	int64_t begun = now_ns(), until;
 
 	for (;;) {
 		bool held;
@@ -280,19 +280,21 @@ CUresult stream__wait_done(CUstream s)
 	}
 	sim__sleep_until(until);
 	synced(until);
+	trace__waited(begun);
 	return dev__sticky_error();
 }
 
 void ctx__wait_done(CUcontext c)
 {
 	unsigned generation = c->generation;
-	int64_t until;
+	int64_t begun = now_ns(), until;
 
 	while (load(&c->held) && ctx__alive(c, generation))
 		sim__nap();
 	until = load(&c->any_end);
 	sim__sleep_until(until);
 	synced(until);
+	trace__waited(begun);
 }
 
 /* --- entries ---------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What happened, for tests to compare with: STANDIN_TRUTH, STANDIN_COPIES, STANDIN_TRACE,
+ * What happened, for tests to compare with: STANDIN_TRUTH, STANDIN_COPIES, STANDIN_WAITS, STANDIN_TRACE,
  * STANDIN_STATS; and a place to wait at: STANDIN_GATE.
  *
  * A launch is written through if its thread has written nothing for 10 ms or has just waited for
@@ -28,7 +28,7 @@ struct truth_buffer {
 };
 
 bool truth_on, copies_on;
-static int truth_fd = -1, copies_fd = -1, trace_fd = -1, stats_fd = -1;
+static int truth_fd = -1, copies_fd = -1, waits_fd = -1, trace_fd = -1, stats_fd = -1;
 static bool finished;
 static char gate_entry[64];
 static const char *gate_path;		/* NULL: no gate, or it was passed */
@@ -94,6 +94,7 @@ void trace__open(void)
 	trace_fd = open_for_append("STANDIN_TRACE");
 	stats_fd = open_for_append("STANDIN_STATS");
 	copies_fd = open_for_append("STANDIN_COPIES");
+	waits_fd = open_for_append("STANDIN_WAITS");
 	truth_on = truth_fd >= 0;
 	copies_on = copies_fd >= 0;
 	gate__read(getenv("STANDIN_GATE"));
@@ -261,6 +262,19 @@ static void write_copy(const struct truth_line *l, int64_t start, int64_t end)
 		     l->bytes, (const void *)l->stream, l->ctx_id, times);
 	if (copies_on)
 		write_all(copies_fd, line, (size_t)n);
+}
+
+void trace__waited(int64_t begun)
+{
+	int64_t now = now_ns();
+	char line[128];
+	int n;
+
+	if (waits_fd < 0)
+		return;
+	n = snprintf(line, sizeof(line), "%d %d %lld %lld\n", dev.pid, thread__self()->tid,
+		     (long long)begun, (long long)now);
+	write_all(waits_fd, line, (size_t)n);
 }
 
 void trace__write(struct thread *t, const struct truth_line *l, int64_t start, int64_t end)
