@@ -137,7 +137,7 @@ struct rec_launch {
 	__u32 grid[3];		/* as in struct channel_launch (gpu_timing/channel.h) */
 	__u32 block[3];
 	__u32 shared_bytes;	/* dynamic shared memory */
-	__u16 entry;		/* enum launch_entry or channel_slot (gpu_timing/channel.h) */
+	__u16 entry;		/* enum launch_entry or channel_slot (gpu_timing/channel.h), by its flags */
 	__u16 flags;		/* LAUNCH_* (gpu_timing/channel.h) */
 	__u32 weight;		/* launches that it stands for (struct channel_launch), and their stratum */
 	__u32 stratum;
@@ -228,6 +228,7 @@ enum gpucollect_lost {
 	LOST_CODE = 11,		/* ring full: a Python function; told of again when it is next met */
 	LOST_STATES = 12,	/* not all states of a Python thread were looked for */
 	LOST_COPY = 13,		/* ring full: a copy or set of memory */
+	LOST_WAIT = 14,		/* ring full: a wait for the device */
 	NR_COUNTERS,
 };
 

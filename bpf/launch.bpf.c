@@ -29,7 +29,8 @@ static ALWAYS_INLINE void launch__send(struct rec_launch *launch, struct task_st
 			launch->user = stack__send(s);
 	}
 	if (!raw && bpf_ringbuf_output(&ring, launch, sizeof(*launch), ring__lazy()))
-		count(launch->flags & LAUNCH_COPY ? LOST_COPY : LOST_LAUNCH);
+		count(launch->flags & LAUNCH_COPY ? LOST_COPY :
+		      launch->flags & LAUNCH_WAIT ? LOST_WAIT : LOST_LAUNCH);
 	if (s)
 		scratch__put(s);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the timing library (in the target), its reader (in the collector) and, of the first half,
- * the BPF programs share. Include after the fixed-width types (vmlinux.h or <linux/types.h>).
- * Layouts are append-only within one CHANNEL_ABI; every record is a multiple of 8 bytes without
- * holes; all numbers in the machine's byte order.
+ * What the timing library (in the target), its reader (in the collector) and, of the first half, the BPF
+ * programs share. Include after the fixed-width types (vmlinux.h or <linux/types.h>). Layouts are append-only
+ * within one CHANNEL_ABI; records are multiples of 8 bytes without holes, in the machine's byte order.
  *
  * --- The probe contract ------------------------------------------------------------------------
  *
@@ -15,15 +14,15 @@
  *	rdi = 0		the library says hello: a session begins. rsi = number of its memfd in this
  *			process (struct channel_segment inside), or a negative errno where it could
  *			not make one. Always through nop1, which works on every kernel.
- *	rdi = id	a launch, or a copy or set of memory, follows: id != 0, unique in the process.
- *			rsi = struct channel_launch.
- *			Through the site that the collector chose (enum channel_site).
+ *	rdi = id	a launch, a copy or set of memory, or a wait follows: id != 0, unique in the
+ *			process. rsi = struct channel_launch. Through the site that the collector chose.
  *	CFA = rsp + 8, as at every function's first instruction.
  *
  * The frames above a site: the library's own (the hook), the driver's exported entry point, its
  * caller. Every launch that fires a site gets exactly one RESULT record of the ring, with a time
- * or with the cause why there is none, unless the process dies or the ring is full (counted).
- * Where only some launches fire one, each stands for others, too; its stratum counts them all.
+ * or with the cause why there is none, unless the process dies or the ring is full (counted). A wait gets
+ * its own when it is over; `waiting` of its thread names it until then. Where only some launches fire one,
+ * each stands for others, too; its stratum counts them all.
  */
 #ifndef GPUCOLLECT_CHANNEL_H
 #define GPUCOLLECT_CHANNEL_H
@@ -73,6 +72,7 @@ enum copy_kind {
 #define LAUNCH_NO_BLOCK		0x0080	/* block shape and shared memory not known: all 0 */
 #define LAUNCH_STREAM_UNKNOWN	0x0100	/* the driver would not say whether the stream captures */
 #define LAUNCH_COPY		0x0200	/* no launch: a copy or set of memory; it has no function */
+#define LAUNCH_WAIT		0x0400	/* no work: the thread waits for some; no function, no shape */
 
 /* What rsi points to at a launch's probe: in the target's memory, valid during the probe. */
 struct channel_launch {
@@ -82,7 +82,7 @@ struct channel_launch {
 	__u32 grid[3];		/* of a graph: all 0; of a copy: see copy__bytes() */
 	__u32 block[3];
 	__u32 shared_bytes;	/* dynamic shared memory */
-	__u16 entry;		/* enum launch_entry; of a copy: enum channel_slot */
+	__u16 entry;		/* enum launch_entry; of a copy or wait: enum channel_slot */
 	__u16 flags;		/* LAUNCH_* */
 	__u32 weight;		/* launches that this probe stands for, this one included */
 	__u32 stratum;		/* it was chosen from, and the block's number; 0: all are probed */
@@ -102,18 +102,17 @@ static inline __u64 copy__bytes(const __u32 grid[3])
  * ring. To the collector everything but page 1 is hostile, and of page 1 it reads nothing back.
  */
 #define CHANNEL_MAGIC 0x6c6e6368636c6770ull
-#define CHANNEL_ABI 5
+#define CHANNEL_ABI 6
 #define CHANNEL_THREADS 2048		/* the first is shared by threads that found none free */
 #define CHANNEL_RING_SIZE (16u << 20)	/* a power of two */
 #define CHANNEL_MAX_NAME (64u << 10)	/* bytes of a kernel's name that travel */
 #define CHANNEL_SESSION_SHIFT 51	/* a launch id's bits from here on: `session`, cut to 13 */
 /*
- * Brackets under way in one stream. A stream holds some 1,020 entries, a timed record is one, and
- * a program that queues more behind work that it releases itself would hang in our record: with P
- * brackets it may queue 1,020 - 2 P launches. So there are few behind a wait that the program ends
- * (enum channel_slot tells which are known), and not many after the last end that was seen, for a
- * kernel may wait for the program, too. In a stream that moves there may be more, since there a full
- * queue only means to wait, as it always did.
+ * Brackets under way in one stream. A stream holds some 1,020 entries, a timed record is one, and a
+ * program that queues more behind work that it releases itself would hang in our record: with P brackets
+ * it may queue 1,020 - 2 P launches. So there are few behind a wait that the program ends (known ones:
+ * enum channel_slot), and not many after the last end that was seen, for a kernel may wait for the
+ * program, too. Where a stream moves there may be more: a full queue only means to wait, as ever.
  */
 #define CHANNEL_MAX_HELD 24
 #define CHANNEL_MAX_STANDING 100
@@ -208,6 +207,7 @@ enum channel_slot {
 	SLOT_CALLBACK_PTSZ,
 	SLOT_WAIT_EXTERNAL,
 	SLOT_WAIT_EXTERNAL_PTSZ,
+	SLOT_CTX_SYNC_V2,	/* CUDA 13; no hold: as SLOT_CTX_SYNC */
 	SLOT_COPIES,	/* from here on: what copies or sets memory; may be missing, too */
 	SLOT_HTOD_ASYNC = SLOT_COPIES,
 	SLOT_HTOD_ASYNC_PTSZ,
@@ -329,6 +329,7 @@ enum launch_cause {
 	X(SLOT_CALLBACK_PTSZ, "cuStreamAddCallback_ptsz")		\
 	X(SLOT_WAIT_EXTERNAL, "cuWaitExternalSemaphoresAsync")		\
 	X(SLOT_WAIT_EXTERNAL_PTSZ, "cuWaitExternalSemaphoresAsync_ptsz") \
+	X(SLOT_CTX_SYNC_V2, "cuCtxSynchronize_v2")			\
 	X(SLOT_HTOD_ASYNC, "cuMemcpyHtoDAsync_v2")			\
 	X(SLOT_HTOD_ASYNC_PTSZ, "cuMemcpyHtoDAsync_v2_ptsz")		\
 	X(SLOT_DTOH_ASYNC, "cuMemcpyDtoHAsync_v2")			\
@@ -376,7 +377,8 @@ struct channel_thread {
 	__u64 brackets;		/* taken; each ends in one of results[] */
 	__u64 names_lost;	/* no room in the table of handles */
 	__u64 copies;		/* copies and sets of memory, exact */
-	__u64 reserved[2];
+	__u64 waits;		/* calls that do nothing but wait, exact */
+	__u64 waiting;		/* id of the one that it is in; 0: none. Stays when the session ends */
 	__u64 launches[CHANNEL_ENTRY_ROOM];	/* by enum launch_entry, exact */
 	__u64 results[CHANNEL_CAUSE_ROOM];	/* RESULTs made, by enum launch_cause */
 	__u64 spare[16];
@@ -410,9 +412,9 @@ struct channel_segment {
 	__u32 every;		/* launches that fire a site: 1 all, at first; N one of N; 0 by `budget` */
 	__u32 budget;		/* CPU time of a launching thread, and time of a device, in millionths */
 	/*
-	 * Who is at work: pid in the collector's own namespace, and above it the low 32 bits of
-	 * that process's start time (field 22 of /proc/PID/stat). 0: nobody. Taken by compare and
-	 * swap from 0 or from a dead one; the library clears it when it has gone passive by silence.
+	 * Who is at work: pid in the collector's own namespace, above it 32 bits of its start time (field 22
+	 * of /proc/PID/stat). 0: nobody. By compare and swap from 0 or a dead one; the library clears it
+	 * when it has gone passive by silence.
 	 */
 	__u64 collector;
 	__u64 tail __attribute__((aligned(64)));	/* bytes ever consumed */
@@ -426,10 +428,9 @@ struct channel_segment {
 
 /* --- The ring ---------------------------------------------------------------------------------
  *
- * Records of many producers for one consumer. A producer reserves by moving head, and commits by
- * storing the head word (size, type, flags: 8 bytes at once) with release order; until then that
- * word is 0, as the consumer leaves zeroes behind. No record wraps: the rest of the ring is
- * filled by a PAD. Positions are never masked when stored.
+ * Records of many producers for one consumer. A producer reserves by moving head, and commits by storing
+ * the head word (size, type, flags: 8 bytes at once) with release order; until then that is 0, as the
+ * consumer leaves zeroes behind. No record wraps: a PAD fills the rest. Positions are stored unmasked.
  */
 enum channel_type {
 	CHANNEL_PAD = 1,	/* struct channel_head alone counts */
@@ -457,36 +458,36 @@ struct channel_result {
 	__u64 launch;		/* id of the (first) launch */
 	__u64 function;
 	__u64 stream;
-	__u64 duration;		/* ns, the raw bracket, nothing subtracted; 0 with a cause */
+	__u64 duration;		/* ns, the raw bracket, nothing subtracted; or a wait; 0 with a cause */
 	__u32 name;		/* generation of the NAME that holds for it; 0: none known */
 	__u32 context;		/* index, from 1; never used twice in a process; 0: unknown */
 	__s32 device;		/* ordinal as the target sees it; -1: unknown */
 	__u32 launches;		/* k >= 1 in this bracket; the k - 1 further ids follow the record */
 	/*
-	 * 1 / the chance that this launch had of being timed. Where a program queues more work
-	 * than there may be brackets, only a random share is timed, the rest has
-	 * CAUSE_OUTSTANDING. For means of durations; never to be multiplied into counts, which
-	 * are exact.
+	 * 1 / the chance that this launch had of being timed. Where a program queues more work than
+	 * there may be brackets, only a random share is timed, the rest has CAUSE_OUTSTANDING. For
+	 * means of durations; never to be multiplied into counts, which are exact.
 	 */
 	__u32 weight;
-	__u16 entry;		/* enum launch_entry; of a copy: enum channel_slot */
+	__u16 entry;		/* enum launch_entry; of a copy or wait: enum channel_slot */
 	__u16 flags;		/* LAUNCH_* */
-	__u16 cause;		/* enum launch_cause */
+	__u16 cause;		/* enum launch_cause; of a wait: NONE */
 	__u16 load;		/* enum launch_load */
 	__u32 error;		/* CUresult behind a cause; 0: none */
 	/*
-	 * ns of the program's own time from the first record to the return of the launch: an idle
-	 * stream's bracket had begun and waited for all of it. Loading a kernel's code at its first
-	 * launch makes it milliseconds. 0 of a copy that may have been made by the call itself.
+	 * ns of the program's own time from the first record to the return of the launch, for which
+	 * an idle stream's bracket had waited: milliseconds where a kernel's code is loaded. 0 of a
+	 * copy that may have been made by the call itself.
 	 */
 	__u32 gap;
 	__u32 copy;		/* enum copy_kind; else 0, as are its bytes */
 	__u32 stands_for;	/* weight of its probe, and its stratum and block */
 	__u32 stratum;
 	__u64 bytes;
+	__u64 waited;		/* ns: of a copy whose call waits for it, how long the call took; else 0 */
 	__u64 more[];
 };
-_Static_assert(sizeof(struct channel_result) == 96, "no holes");
+_Static_assert(sizeof(struct channel_result) == 104, "no holes");
 
 enum channel_name_status {
 	NAME_KNOWN = 0,		/* possibly empty */
@@ -550,11 +551,10 @@ struct channel_attach {
 	__u32 size;		/* sizeof(struct channel_attach), or more if it has grown */
 	__u32 cancelled;	/* do nothing any more: looked at before each step */
 	/*
-	 * -EINPROGRESS; then 0 (a hello follows) or negative errno: -ECANCELED; -ELIBACC dlopen
-	 * failed, -ENOENT dlsym failed (error: dlerror's text); -EPERM GPUCOLLECT_DISABLE is set;
-	 * -EBUSY another thread attaches at this moment; -EALREADY somebody records, and the program
-	 * has closed the descriptor by which that would be seen; else no memory, descriptor or thread. The
-	 * function returns the same, and -EPROTO, with nothing written, if `size` is too small.
+	 * -EINPROGRESS; then 0 (a hello follows) or negative errno: -ECANCELED; -ELIBACC dlopen failed,
+	 * -ENOENT dlsym failed (error: dlerror's text); -EPERM GPUCOLLECT_DISABLE is set; -EBUSY another
+	 * thread attaches now; -EALREADY somebody records, and the program has closed the descriptor that
+	 * would show it; else no memory, descriptor or thread. Returned, too; -EPROTO: `size` too small.
 	 */
 	__s32 status;
 	__u32 stage;		/* enum channel_attach_stage */

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gpu_timing/waits.h"
 #include "loader/base/proc.h"
 
 #define RING_MASK ((uint64_t)CHANNEL_RING_SIZE - 1)
@@ -92,6 +93,7 @@ static void add_counters(const struct channel_segment *seg, struct channel_count
 		sum->brackets += READ_ONCE(t->brackets);
 		sum->names_lost += READ_ONCE(t->names_lost);
 		sum->copies += READ_ONCE(t->copies);
+		sum->waits += READ_ONCE(t->waits);
 	}
 	for (int k = 0; k < NR_LAUNCH_ENTRIES; k++)
 		sum->launched += sum->launches[k];
@@ -149,12 +151,16 @@ void channel__close(struct channel *ch)
 	free(ch);
 }
 
-/* A launch has an entry of its own, a copy that of its slot. */
+/* A launch has an entry of its own, a copy or wait that of its slot. */
 static bool work_ok(const struct channel_result *r)
 {
 	if (r->flags & LAUNCH_COPY)
-		return r->entry >= SLOT_COPIES && r->entry < NR_CHANNEL_SLOTS && r->copy < NR_COPY_KINDS;
-	return r->entry < NR_LAUNCH_ENTRIES && !r->copy && !r->bytes;
+		return !(r->flags & LAUNCH_WAIT) && r->entry >= SLOT_COPIES && r->entry < NR_CHANNEL_SLOTS &&
+		       r->copy < NR_COPY_KINDS && r->waited < MAX_DURATION;
+	if (r->copy || r->bytes || r->waited)
+		return false;
+	return r->flags & LAUNCH_WAIT ? slot__waits(r->entry) && r->cause == CAUSE_NONE :
+					r->entry < NR_LAUNCH_ENTRIES;
 }
 
 static bool result_ok(const struct channel_result *r)
@@ -363,6 +369,16 @@ uint64_t channel__launches_of(const struct channel *ch, uint32_t stratum)
 	uint64_t n = stratum && stratum < CHANNEL_STRATA ? READ_ONCE(ch->segment->strata[stratum]) : 0;
 
 	return is_over(ch) ? 0 : n;
+}
+
+bool channel__is_waiting(const struct channel *ch, uint64_t id)
+{
+	uint32_t nr = READ_ONCE(ch->segment->nr_threads), i;
+
+	for (i = 0; i < nr && i < CHANNEL_THREADS; i++)
+		if (READ_ONCE(ch->segment->threads[i].waiting) == id)
+			return !is_over(ch);
+	return false;
 }
 
 void channel__stop(struct channel *ch)

@@ -24,8 +24,8 @@ struct channel;
 /*
  * Callbacks of channel__poll, all optional. What they get is checked: enumerations are in range,
  * lengths fit, launches >= 1, weight >= 1, a duration is below 2^53 ns and 0 where there is a
- * cause; what isn't flagged as a copy has neither its kind nor bytes. Names are the target's bytes and
- * may hold anything. The memory is gone when the callback returns.
+ * cause; what isn't flagged as a copy has neither its kind nor bytes nor `waited`; a wait has no cause.
+ * Names are the target's bytes and may hold anything. The memory is gone when the callback returns.
  */
 struct channel_handler {
 	void (*result)(void *ctx, const struct channel_result *result);
@@ -48,6 +48,7 @@ struct channel_counters {
 	uint64_t results[NR_LAUNCH_CAUSES];
 	uint64_t launched;	/* sum of launches */
 	uint64_t copies;
+	uint64_t waits;
 	uint64_t probes;
 	uint64_t nested;
 	uint64_t brackets;
@@ -96,6 +97,9 @@ void channel__set_confined(struct channel *channel, bool confined);
 void channel__set_sampling(struct channel *channel, uint32_t every, uint32_t budget_ppm);
 /* Launches of a stratum (struct channel_result) in this session so far, exact; 0: not known. */
 uint64_t channel__launches_of(const struct channel *channel, uint32_t stratum);
+
+/* Whether a thread is in the wait with that id, or was when the session, or the process, ended. */
+bool channel__is_waiting(const struct channel *channel, uint64_t id);
 
 void channel__stop(struct channel *channel);
 

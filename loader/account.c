@@ -30,6 +30,8 @@ struct account {
 	struct table *strata;		/* stratum of the channel -> of strata.h */
 	size_t name_bytes;
 	struct calibration calibration[MAX_DEVICES];
+	const struct channel *channel;	/* at the end: which waits are under way then */
+	uint64_t ended;			/* and when that is */
 	uint64_t seen;
 	bool no_memory;
 };
@@ -104,15 +106,16 @@ static bool calibrate(const struct account *a, const struct channel_result *r, u
 	return calibration__apply(known ? &a->calibration[r->device] : NULL, r, ns);
 }
 
-/* Which launches a record of that weight stands for, itself included; false: out of memory. */
-static bool find_stratum(struct account *a, uint32_t word, uint32_t weight, uint32_t *id)
+/* Which launches, or waits, a record of that weight stands for, itself included; false: out of memory. */
+static bool find_stratum(struct account *a, uint32_t word, uint32_t weight, bool wait, uint32_t *id)
 {
+	void (*saw)(struct strata *, uint32_t, uint32_t) = wait ? strata__saw_wait : strata__saw;
 	uint32_t local = CHANNEL_STRATUM(word);
 	uint64_t known = 0;
 
 	*id = 0;
 	if (!local) {
-		strata__saw(a->shared->strata, 0, 1);
+		saw(a->shared->strata, 0, 1);
 		return true;
 	}
 	if (!table__get(a->strata, local, &known)) {
@@ -121,7 +124,7 @@ static bool find_stratum(struct account *a, uint32_t word, uint32_t weight, uint
 			return false;
 	}
 	*id = (uint32_t)known;
-	strata__saw(a->shared->strata, *id, weight);
+	saw(a->shared->strata, *id, weight);
 	return true;
 }
 
@@ -166,6 +169,76 @@ static int add_result(struct account *a, const struct join_launch *launch, uint3
 	return tally__add(a->shared->tally, &key, &add);
 }
 
+/* The part of it that lies in the capture. */
+static uint64_t inside(const struct account_shared *shared, uint64_t time, uint64_t ns)
+{
+	uint64_t from = time > shared->from ? time : shared->from, to;
+
+	if (__builtin_add_overflow(time, ns, &to) || to > shared->to)
+		to = shared->to;
+	return to > from ? to - from : 0;
+}
+
+/* `stands_for` and `word` are its probe's: weight and stratum. */
+static int add_wait(struct account *a, const struct join_launch *launch, uint32_t stratum, uint64_t ns,
+		    uint32_t stands_for, uint32_t word)
+{
+	const struct tally_key key = {
+		.kind = TALLY_WAIT,
+		.process = a->process,
+		.tid = launch ? launch->tid : 0,
+		.user = launch ? launch->stack : STACKS_NONE,
+		.stratum = stratum,
+		.device = -1,
+	};
+	const struct tally_add add = {
+		.weight = stands_for, .block = word >> CHANNEL_BLOCK_SHIFT, .count = 1, .timed = 1,
+		.ns = launch ? inside(a->shared, launch->time, ns) : ns,
+	};
+
+	a->shared->counters.waits_no_stack += !launch;
+	return add.ns ? tally__add(a->shared->tally, &key, &add) : 0;
+}
+
+/* One that has no result is still going on, or was when the process ended; else its end was lost. */
+static bool is_under_way(const struct account *a, const struct join_launch *launch)
+{
+	return a->channel && channel__is_waiting(a->channel, launch->id);
+}
+
+static int add_endless(struct account *a, const struct join_launch *launch, uint32_t stratum)
+{
+	if (a->ended <= launch->time)
+		return 0;
+	a->shared->counters.waiting++;
+	return add_wait(a, launch, stratum, a->ended - launch->time, launch->weight, launch->stratum);
+}
+
+static int on_wait(struct account *a, const struct join_launch *launch, const struct channel_result *r)
+{
+	uint32_t stratum;
+
+	if (!find_stratum(a, r ? r->stratum : launch->stratum, r ? r->stands_for : launch->weight, true,
+			  &stratum))
+		return -ENOMEM;
+	if (r)
+		return add_wait(a, launch, stratum, r->duration, r->stands_for, r->stratum);
+	if (is_under_way(a, launch))
+		return add_endless(a, launch, stratum);
+	a->shared->counters.waits_no_end += inside(a->shared, launch->time, 1);
+	return 0;
+}
+
+/* The host's time in a copy that it waits for, beside the copy itself. */
+static int add_waited(struct account *a, const struct join_launch *launch, const struct channel_result *r,
+		      uint32_t stratum)
+{
+	if (!r)
+		return launch->flags & LAUNCH_COPY && is_under_way(a, launch) ?
+			       add_endless(a, launch, stratum) : 0;
+	return r->waited ? add_wait(a, launch, stratum, r->waited, r->stands_for, r->stratum) : 0;
+}
+
 static int on_joined(void *ctx, const struct join_launch *launch, const struct channel_result *r)
 {
 	struct channel_result no_end = { .cause = CAUSE_NO_END, .device = -1, .stands_for = 1 };
@@ -173,11 +246,16 @@ static int on_joined(void *ctx, const struct join_launch *launch, const struct c
 	struct account *a = ctx;
 	uint32_t stratum;
 	uint64_t name = 0;
+	int err;
 
-	if (!find_stratum(a, r ? r->stratum : launch->stratum, r ? r->stands_for : launch->weight, &stratum))
+	if ((r ? r->flags : launch->flags) & LAUNCH_WAIT)
+		return on_wait(a, launch, r);
+	if (!find_stratum(a, r ? r->stratum : launch->stratum, r ? r->stands_for : launch->weight, false,
+			  &stratum))
 		return -ENOMEM;
-	if (launch && launch->outside)
-		return 0;
+	err = add_waited(a, launch, r, stratum);
+	if (err || (launch && launch->outside))
+		return err;
 	if (!r && launch) {
 		no_end.stands_for = launch->weight;
 		no_end.stratum = launch->stratum;
@@ -204,6 +282,7 @@ int account__launch(struct account *a, const struct rec_launch *rec, uint32_t st
 	struct join_launch launch = {
 		.stack = stack, .tid = rec->tid, .function = rec->function, .flags = rec->flags,
 		.outside = is_outside(a->shared, rec), .weight = weight_of(rec), .stratum = rec->stratum,
+		.id = rec->id, .time = rec->head.time,
 	};
 
 	if (CHANNEL_STRATUM(launch.stratum) >= CHANNEL_STRATA)
@@ -236,12 +315,15 @@ int account__probed(struct account_shared *shared, uint32_t process, const struc
 	return tally__add(shared->tally, &key, &one);
 }
 
-void account__finish(struct account *a, const struct channel *channel)
+void account__finish(struct account *a, const struct channel *channel, uint64_t time)
 {
 	uint64_t local, id;
 	size_t pos = 0;
 
+	a->channel = channel;
+	a->ended = time;
 	join__finish(a->join, a);
+	a->channel = NULL;
 	while (channel && table__next(a->strata, &pos, &local, &id))
 		strata__set_launches(a->shared->strata, (uint32_t)id,
 				     channel__launches_of(channel, (uint32_t)local));

@@ -44,10 +44,10 @@ extern const struct channel_handler account__handler;
 bool account__no_memory(struct account *a);
 
 /*
- * What waits for its other half has lost it for good. `channel` tells how many launches the strata have; it
- * may be NULL.
+ * What waits for its other half has lost it for good. `channel` tells how many launches the strata have, and
+ * which waits are under way: they count up to `time`, CLOCK_MONOTONIC ns. It may be NULL.
  */
-void account__finish(struct account *a, const struct channel *channel);
+void account__finish(struct account *a, const struct channel *channel, uint64_t time);
 
 /* The library numbers its strata anew. */
 void account__new_session(struct account *a);

@@ -264,7 +264,7 @@ static void on_sample(struct collect *c, const struct rec_sample *rec, struct pr
 static void on_launch(struct collect *c, const struct rec_launch *rec, struct process *p,
 		      uint32_t user)
 {
-	c->counters.launches += !(rec->flags & LAUNCH_COPY);
+	c->counters.launches += !(rec->flags & (LAUNCH_COPY | LAUNCH_WAIT));
 	FAULT_POINT("launch");
 	on_thread(c, p, rec->tid);
 	if (c->config.frees)
@@ -319,7 +319,7 @@ static void on_process(struct collect *c, const struct rec_process *rec)
 		return;
 	}
 	if (p && c->config.launches)
-		launches__exited(c->config.launches, p);
+		launches__exited(c->config.launches, p, rec->head.time);
 	if (p && c->config.jit)
 		jit__exited(c->config.jit, p);
 	if (rec->head.type == REC_EXIT) {

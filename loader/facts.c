@@ -42,6 +42,8 @@ static int add_ring(const struct facts_input *in, struct profile *p, const struc
 		{ PROFILE_LOST_LAUNCHES, "ring buffer full", minus(n[LOST_LAUNCH], l->no_stack) },
 		{ PROFILE_LOST_OTHER, "copies lost, ring buffer full",
 		  minus(n[LOST_COPY], l->copies_no_stack) },
+		{ PROFILE_LOST_OTHER, "waits lost, ring buffer full",
+		  minus(n[LOST_WAIT], l->waits_no_stack) },
 		{ PROFILE_LOST_OTHER, "stacks lost, ring buffer full", n[LOST_STACK] },
 		{ PROFILE_LOST_OTHER, "stack copies lost, ring buffer full", n[LOST_RAW] },
 		{ PROFILE_LOST_OTHER, "process events lost, ring buffer full", n[LOST_PROCESS] },
@@ -104,6 +106,9 @@ static int add_launches(const struct launches_counters *l, struct profile *p)
 		{ PROFILE_INFO, "launches whose stack was lost, shown under [no stack]",
 		  l->no_stack },
 		{ PROFILE_INFO, "graph launches, each timed as a whole", l->graphs },
+		{ PROFILE_LOST_OTHER, "waits whose end was not told", l->waits_no_end },
+		{ PROFILE_INFO, "waits whose stack was lost, shown under [no stack]", l->waits_no_stack },
+		{ PROFILE_INFO, "waits under way at the end, shown up to there", l->waiting },
 	};
 
 	if (l->without_library)

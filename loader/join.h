@@ -24,6 +24,8 @@ struct join_launch {
 	uint64_t bytes;
 	uint32_t weight, stratum;	/* of its probe */
 	bool outside;		/* not of the capture: neither it nor its result counts */
+	uint64_t id;		/* of a wait or copy */
+	uint64_t time;		/* CLOCK_MONOTONIC ns: of its probe */
 };
 
 /* A launch is complete; or one half is NULL: it was lost, or too many wait. 0 or negative errno. */

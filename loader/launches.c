@@ -140,14 +140,14 @@ void launches__poll(struct launches *l)
 		target__poll(l->target[i]);
 }
 
-void launches__exited(struct launches *l, struct process *p)
+void launches__exited(struct launches *l, struct process *p, uint64_t time)
 {
 	struct target *t = find(l, p);
 	size_t i;
 
 	if (!t)
 		return;
-	target__finish(t);
+	target__finish(t, time);
 	for (i = 0; l->target[i] != t; i++)
 		;
 	l->target[i] = l->target[--l->nr_targets];
@@ -179,7 +179,7 @@ bool launches__stopped(const struct launches *l)
 void launches__finish(struct launches *l)
 {
 	while (l->nr_targets)
-		launches__exited(l, target__process(l->target[0]));
+		launches__exited(l, target__process(l->target[0]), l->shared.to);
 	tally__settle(l->config.tally);
 }
 

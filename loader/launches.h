@@ -51,6 +51,9 @@ struct launches_counters {
 	uint64_t no_end;		/* launches and copies that never got a result */
 	uint64_t no_stack;		/* results whose launch record was lost */
 	uint64_t copies_no_stack;	/* the same of copies */
+	uint64_t waits_no_stack;	/* the same of waits */
+	uint64_t waits_no_end;		/* waits whose end was not told, and which were not under way */
+	uint64_t waiting;		/* waits under way at the end */
 	uint64_t lost_results;		/* channel full: these launches have no time */
 	uint64_t lost_names;
 	uint64_t graphs;		/* graph launches timed as a whole */
@@ -78,8 +81,11 @@ void launches__hello(struct launches *l, struct process *p, int fd);
 void launches__poll(struct launches *l);
 /* The sign of life alone. */
 void launches__heartbeat(struct launches *l);
-/* The process is over: what its channel still holds is read, the rest has no end. */
-void launches__exited(struct launches *l, struct process *p);
+/*
+ * The process is over, since `time` (CLOCK_MONOTONIC, ns): what its channel still holds is read, the rest has
+ * no end.
+ */
+void launches__exited(struct launches *l, struct process *p, uint64_t time);
 /* Tells all libraries to stop; they answer within half a second, if their process runs at all. */
 void launches__stop(struct launches *l);
 /* True once all have answered: no launch will fire a probe any more. */

@@ -96,7 +96,7 @@ static int read_metric(struct reading *r, const char *s)
 {
 	static const char *const names[] = {
 		[METRIC_GPU] = "gpu", [METRIC_CPU] = "cpu", [METRIC_LAUNCHES] = "launches",
-		[METRIC_BYTES] = "bytes",
+		[METRIC_BYTES] = "bytes", [METRIC_WAIT] = "wait",
 	};
 	size_t i;
 
@@ -105,7 +105,7 @@ static int read_metric(struct reading *r, const char *s)
 			r->o->metric = (enum options_metric)i;
 			return 0;
 		}
-	return usage_error(r, "--metric %s: no such metric: give gpu, cpu, launches or bytes", s);
+	return usage_error(r, "--metric %s: no such metric: give gpu, cpu, launches, bytes or wait", s);
 }
 
 static int read_launches(struct reading *r, const char *s)

@@ -21,6 +21,7 @@ enum options_metric {
 	METRIC_CPU,		/* ns of CPU time */
 	METRIC_LAUNCHES,	/* number of launches */
 	METRIC_BYTES,		/* copied or set in memory of devices */
+	METRIC_WAIT,		/* ns of the host's time that it waits for devices */
 };
 
 enum options_format {

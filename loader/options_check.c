@@ -89,6 +89,16 @@ static bool bytes_without_library(const struct options *o)
 	return o->metric == METRIC_BYTES && (o->no_inject || (o->all && !o->inject));
 }
 
+static bool wait_without_gpu(const struct options *o)
+{
+	return o->metric == METRIC_WAIT && o->no_gpu;
+}
+
+static bool wait_without_library(const struct options *o)
+{
+	return o->metric == METRIC_WAIT && (o->no_inject || (o->all && !o->inject));
+}
+
 static bool gpu_without_library(const struct options *o)
 {
 	return o->metric == METRIC_GPU && o->no_inject;
@@ -155,6 +165,10 @@ static const struct rule rules[] = {
 			     "out, or use --metric cpu" },
 	{ bytes_without_library, "--metric bytes without the library: only it sees copies: leave "
 				 "--no-inject out (with -a, add --inject), or use --metric launches" },
+	{ wait_without_gpu, "--metric wait with --no-gpu: no waits are recorded: leave --no-gpu out, or use "
+			    "--metric cpu" },
+	{ wait_without_library, "--metric wait without the library: only it sees waits: leave --no-inject "
+				"out (with -a, add --inject), or use --metric cpu" },
 	{ cpu_without_cpu, "--metric cpu with --no-cpu: no CPU time is recorded: leave --no-cpu "
 			   "out, or use --metric launches" },
 	{ gpu_without_library, "--metric gpu with --no-inject: without the library launches are "
@@ -187,7 +201,7 @@ const char *options__check(const struct options *o)
 
 bool options__needs_library(const struct options *o)
 {
-	return o->metric == METRIC_GPU || o->metric == METRIC_BYTES;
+	return o->metric == METRIC_GPU || o->metric == METRIC_BYTES || o->metric == METRIC_WAIT;
 }
 
 enum options_metric options__default_metric(const struct options *o)

@@ -37,7 +37,8 @@ const struct argp_option options__table[] = {
 	  "gpucollect-NAME-PID.folded, else stdout", 0 },
 	{ "format", 'f', "FORMAT", 0, "folded; default: by the suffix of FILE", 0 },
 	{ "metric", OPT_METRIC, "METRIC", 0, "what the stacks weigh: gpu (ns of GPU time), cpu "
-	  "(ns of CPU time), launches (a number) or bytes (copied or set in memory). Default: gpu, with "
+	  "(ns of CPU time), launches (a number), bytes (copied or set in memory) or wait (ns that threads "
+	  "waited for the GPU). Default: gpu, with "
 	  "--no-inject launches, with --no-gpu cpu; of -a cpu, with --no-cpu launches", 0 },
 	{ "per-thread", OPT_PER_THREAD, NULL, 0, "a frame for each thread under its process", 0 },
 	{ "annotate", OPT_ANNOTATE, NULL, 0, "mark frames: _[k] kernel, _[i] inlined, _[j] made at "

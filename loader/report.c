@@ -101,7 +101,7 @@ static int add_path(struct report *r, uint32_t parent, uint32_t *node)
 static int add_entry(struct report *r, const struct tally_value *v)
 {
 	const struct process *p = processes__at(r->in->processes, v->key.process);
-	bool launch = v->key.kind != TALLY_SAMPLE;	/* or a copy */
+	bool launch = v->key.kind != TALLY_SAMPLE;	/* or a copy, or a wait */
 	struct profile_labels labels = {
 		.pid = (uint32_t)p->tgid,
 		.tid = v->key.tid,
@@ -121,7 +121,7 @@ static int add_entry(struct report *r, const struct tally_value *v)
 		err = path__add_mark(r->path, PROFILE_MARK_NO_STACK, NULL);
 	if (!err && v->key.kernel != STACKS_NONE)
 		err = path__add_stack(r->path, p, v->key.kernel, false);
-	if (!err && launch)
+	if (!err && launch && v->key.kind != TALLY_WAIT)
 		err = gpu_frame(r, &v->key);
 	if (!err)
 		err = profile__process(r->profile, labels.pid, p->comm, &root);

@@ -36,6 +36,7 @@ static enum profile_metric metric_of(const struct options *o)
 	case METRIC_CPU: return PROFILE_CPU_NS;
 	case METRIC_LAUNCHES: return PROFILE_LAUNCHES;
 	case METRIC_BYTES: return PROFILE_BYTES;
+	case METRIC_WAIT: return PROFILE_WAIT_NS;
 	default: return PROFILE_GPU_NS;
 	}
 }
@@ -153,6 +154,10 @@ static void explain_empty(const struct result *r)
 		break;
 	case PROFILE_BYTES:
 		text__printf(&t, "no memory was copied or set by the driver's calls, nothing is written%s%s",
+			     launches ? "" : ": ", launches ? "" : without_launches(r));
+		break;
+	case PROFILE_WAIT_NS:
+		text__printf(&t, "no thread was seen to wait for the GPU, nothing is written%s%s",
 			     launches ? "" : ": ", launches ? "" : without_launches(r));
 		break;
 	default:

@@ -221,7 +221,7 @@ static int build_profile(struct session *s, struct symbols *symbols, struct prof
 	run->frequency = s->options->no_cpu ? 0 : s->options->frequency;
 	run->metrics = (s->options->no_cpu ? 0 : 1u << PROFILE_CPU_NS | 1u << PROFILE_CPU_SAMPLES) |
 		       (session__wants_launches(s->options) ? 1u << PROFILE_LAUNCHES : 0) |
-		       (s->library ? 1u << PROFILE_GPU_NS | 1u << PROFILE_BYTES : 0);
+		       (s->library ? 1u << PROFILE_GPU_NS | 1u << PROFILE_BYTES | 1u << PROFILE_WAIT_NS : 0);
 	return err;
 }
 

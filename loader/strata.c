@@ -9,6 +9,9 @@ struct stratum {
 	uint64_t launches;	/* 0: not known */
 	uint64_t records;
 	double weights;		/* what the records stand for */
+	/* Of these, of waits: what finds no room in a table shares a stratum. */
+	uint64_t waits;
+	double wait_weights;
 	double carry;		/* of rounding */
 };
 
@@ -54,6 +57,17 @@ void strata__saw(struct strata *s, uint32_t id, uint32_t weight)
 		return;
 	t->records++;
 	t->weights += weight;
+}
+
+void strata__saw_wait(struct strata *s, uint32_t id, uint32_t weight)
+{
+	struct stratum *t = at(s, id);
+
+	if (!t)
+		return;
+	strata__saw(s, id, weight);
+	t->waits++;
+	t->wait_weights += weight;
 }
 
 void strata__set_launches(struct strata *s, uint32_t id, uint64_t launches)
@@ -105,9 +119,12 @@ struct strata_totals strata__totals(const struct strata *s)
 
 	for (i = 0; i < s->nr; i++) {
 		const struct stratum *t = &s->stratum[i];
+		double all = t->launches ? (double)t->launches : t->weights < 1e18 ? t->weights : 0;
 
-		sum.records += t->records;
-		sum.launches += t->launches ? t->launches : t->weights < 1e18 ? (uint64_t)t->weights : 0;
+		if (t->waits)	/* as sure as what the others weigh */
+			all *= t->weights > 0 ? (t->weights - t->wait_weights) / t->weights : 0;
+		sum.records += t->records - t->waits;
+		sum.launches += (uint64_t)(all + 0.5);
 	}
 	return sum;
 }

@@ -19,6 +19,8 @@ void strata__free(struct strata *s);	/* NULL is fine */
 uint32_t strata__add(struct strata *s);
 /* A record of it that stands for `weight` launches; 0: one of no stratum, as from before any was chosen. */
 void strata__saw(struct strata *s, uint32_t id, uint32_t weight);
+/* The same of waits, which are no launches in the totals below. */
+void strata__saw_wait(struct strata *s, uint32_t id, uint32_t weight);
 /* All its launches, exact; 0: not known. */
 void strata__set_launches(struct strata *s, uint32_t id, uint64_t launches);
 
@@ -35,7 +37,7 @@ double strata__scale(const struct strata *s, uint32_t id);
 uint64_t strata__round(struct strata *s, uint32_t id, double part);
 void strata__start_rounding(struct strata *s);
 
-/* Launches that were left out of the records, of all strata, and records. */
+/* Launches of all strata, and records of them; of waits neither. */
 struct strata_totals {
 	uint64_t launches, records;
 };

@@ -10,6 +10,7 @@
 #include "loader/base/table.h"
 
 #define MAX_HALVES 65536	/* that wait at a time */
+#define WAITS 0x80000000u	/* beside a block's number */
 
 /* A record that the other one of its block is still to follow: results come stream by stream. */
 struct half {
@@ -20,7 +21,7 @@ struct half {
 
 struct tally {
 	struct tally_value *value;
-	struct table *waiting;	/* stratum << 32 | block -> index in half */
+	struct table *waiting;	/* stratum << 32 | WAITS | block -> index in half */
 	struct half *half;
 	size_t nr_halves, room_halves;
 	uint32_t free_half;	/* index + 1; 0: none */
@@ -146,7 +147,9 @@ static int tally__wait(struct tally *t, uint64_t key, const struct half *h)
 static int tally__pair(struct tally *t, const struct tally_value *v, const struct tally_add *add,
 		       double weight)
 {
-	uint64_t key = (uint64_t)v->key.stratum << 32 | add->block, i;
+	/* A copy and the wait for it are of one block, each with a pair of its own. */
+	uint64_t kind = v->key.kind == TALLY_WAIT ? WAITS : 0, i;
+	uint64_t key = (uint64_t)v->key.stratum << 32 | kind | add->block;
 	/* One that has no time is taken for what its entry's others are. */
 	const struct half new = {
 		.of = (uint32_t)(v - t->value), .weight = weight,

@@ -16,6 +16,7 @@ enum tally_kind {
 	TALLY_SAMPLE = 0,	/* CPU samples */
 	TALLY_LAUNCH = 1,	/* launches of a kernel or a graph */
 	TALLY_COPY = 2,		/* copies and sets of memory */
+	TALLY_WAIT = 3,		/* of the host for a device; `ns` is its time */
 };
 
 enum tally_flags {
@@ -42,10 +43,10 @@ struct tally_key {
 struct tally_value {
 	struct tally_key key;
 	uint64_t records;
-	uint64_t count;		/* samples, launches or copies */
+	uint64_t count;		/* samples, launches, copies or waits */
 	uint64_t bytes;		/* of copies */
 	uint64_t timed;		/* launches (here and below: or copies) that have a time */
-	uint64_t ns;		/* their device time */
+	uint64_t ns;		/* their device time; of waits the host's */
 	uint64_t seen_timed, seen_ns;	/* of the records themselves */
 	/* Of those with a time: how different they are, and how uneven what they stand for. */
 	double squares, others_squares;	/* sums of w x ns^2, w x others x ns^2 */

@@ -279,7 +279,7 @@ static uint64_t credible(const struct target *t, uint64_t n)
 	return t->dead ? 0 : n < seen ? n : seen;
 }
 
-void target__finish(struct target *t)
+void target__finish(struct target *t, uint64_t time)
 {
 	struct launches_counters *counters = &t->shared->counters;
 	struct channel_counters c;
@@ -288,7 +288,7 @@ void target__finish(struct target *t)
 	/* It is over, but it may have given its memory to somebody who writes on and on. */
 	for (i = 0; i < RING_POLLS && target__poll(t); i++)
 		;
-	account__finish(t->account, t->dead ? NULL : t->channel);
+	account__finish(t->account, t->dead ? NULL : t->channel, time);
 	if (t->channel) {
 		channel__counters(t->channel, &c);
 		counters->lost_results += credible(t, c.lost_results);

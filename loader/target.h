@@ -35,7 +35,10 @@ void target__look_for_filter(struct target *t);
 void target__stop(struct target *t);
 /* Whether no launch of it will fire a probe any more. */
 bool target__stopped(const struct target *t);
-/* It is over: what the channel still holds is read, what is left has lost its other half for good. */
-void target__finish(struct target *t);
+/*
+ * It is over, since `time`: what the channel still holds is read, what is left has lost its other half for
+ * good.
+ */
+void target__finish(struct target *t, uint64_t time);
 
 #endif

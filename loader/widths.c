@@ -209,6 +209,17 @@ static int add_time(struct widths *w, const struct tally_value *v, uint32_t node
 	return add_parts(w, node, labels, PROFILE_GPU_NS, flags, seen, all, variance);
 }
 
+/* Of copies' waits the number of the stratum says nothing: not all of its copies wait. */
+static int add_wait(struct widths *w, const struct tally_value *v, uint32_t node, uint32_t labels,
+		    double scale)
+{
+	const uint64_t seen[2] = { v->seen_ns, v->seen_timed };
+	const uint64_t all[2] = { v->key.stratum ? whole((double)v->ns * scale) : v->ns,
+				  v->key.stratum ? whole((double)v->timed * scale) : v->timed };
+
+	return add_parts(w, node, labels, PROFILE_WAIT_NS, 0, seen, all, v->ns_variance * scale * scale);
+}
+
 int widths__add(struct widths *w, const struct tally_value *v, uint32_t node, uint32_t labels)
 {
 	unsigned int flags = v->key.flags & TALLY_UNCALIBRATED ? PROFILE_UNCALIBRATED : 0;
@@ -218,6 +229,8 @@ int widths__add(struct widths *w, const struct tally_value *v, uint32_t node, ui
 	if (v->key.kind == TALLY_SAMPLE)
 		return profile__add(w->profile, node, labels, PROFILE_CPU_NS, 0,
 				    v->count * w->period_ns, v->count);
+	if (v->key.kind == TALLY_WAIT)
+		return add_wait(w, v, node, labels, scale);
 	err = add_count(w, v, node, labels, scale);
 	if (v->key.kind == TALLY_COPY)
 		flags |= PROFILE_OF_COPIES;

@@ -43,6 +43,7 @@ struct bracket {
 	uint32_t gap;
 	uint32_t hold;		/* `held` of its stream when it was taken */
 	uint64_t bytes;		/* of a copy */
+	uint64_t waited;	/* of one whose call waits for it, ns */
 	uint32_t stands_for, stratum;	/* of its probe */
 };
 

@@ -7,6 +7,9 @@
 
 #include "gpu_timing/library/launch.h"
 
+#define QUEUED_NS 10000	/* what it may take to queue a copy */
+#define CALL_WAITS 0x10000u	/* beside LAUNCH_*: without a stream of its own it returns when it is done */
+
 static void describe(struct channel_launch *l, enum copy_kind kind, uint64_t bytes)
 {
 	l->grid[0] = (uint32_t)bytes;
@@ -31,10 +34,14 @@ static inline __attribute__((always_inline)) bool begin(struct call *call, uint3
 	l->flags = (uint16_t)(LAUNCH_COPY | flags);
 	describe(l, kind, bytes);
 	launch__begin(call, stream);
+	call->waits = flags & CALL_WAITS;
+	/* One that never ends is known by that. */
+	if (call->waits && !call->counted && launch__may_wait(kind))
+		store_release(&call->t->counters->waiting, l->id);
 	return true;
 }
 
-enum place { PLACE_UNKNOWN, PLACE_HOST, PLACE_DEVICE };
+enum place { PLACE_UNKNOWN, PLACE_PAGEABLE, PLACE_PINNED, PLACE_DEVICE };
 
 /* Memory that the driver doesn't know is the host's. The question fails for no address. */
 static enum place place_of(CUdeviceptr at)
@@ -48,8 +55,9 @@ static enum place place_of(CUdeviceptr at)
 		return PLACE_UNKNOWN;
 	switch (type) {
 	case 0:
+		return PLACE_PAGEABLE;
 	case CU_MEMORYTYPE_HOST:
-		return PLACE_HOST;
+		return PLACE_PINNED;
 	case CU_MEMORYTYPE_DEVICE:
 		return PLACE_DEVICE;
 	default:
@@ -67,17 +75,52 @@ static enum copy_kind kind_between(enum place to, enum place from)
 }
 
 /*
+ * A copy with a stream waits, too, where the host's memory isn't pinned, as in Tensor.cpu(). What took no
+ * longer than to queue one has not waited.
+ */
+static bool took_long(struct call *call)
+{
+	if (call->waits)
+		return false;
+	call->took = clock__ns() - call->begun;
+	return call->took > QUEUED_NS;
+}
+
+/* Whether the driver may be asked about what it has accepted; not about what went into a graph. */
+static bool may_ask(const struct call *call, CUresult r)
+{
+	return !r && launch__is_ours(call) && !call->counted && call->cause != CAUSE_CAPTURED &&
+	       library__is_active();
+}
+
+/* `host`: the address of the two that is the host's. */
+static void look_at_host(struct call *call, CUresult r, CUdeviceptr host)
+{
+	int saved = errno;
+
+	if (may_ask(call, r) && took_long(call))
+		call->waits = place_of(host) == PLACE_PAGEABLE;
+	errno = saved;
+}
+
+/*
  * The driver has accepted a copy between any two places. Nothing is asked about one that went into a
  * graph: it isn't executed.
  */
 static void settle(struct call *call, CUresult r, CUdeviceptr to, CUdeviceptr from, uint64_t bytes)
 {
+	enum place there, here;
 	int saved = errno;
+	bool long_one;
 
-	if (r || !launch__is_ours(call) || call->counted || call->cause == CAUSE_CAPTURED ||
-	    !library__is_active())
+	if (!may_ask(call, r))
 		return;
-	describe(&call->t->launch, kind_between(place_of(to), place_of(from)), bytes);
+	long_one = took_long(call);
+	there = place_of(to);
+	here = place_of(from);
+	describe(&call->t->launch, kind_between(there, here), bytes);
+	if (long_one)
+		call->waits = there == PLACE_PAGEABLE || here == PLACE_PAGEABLE;
 	errno = saved;
 }
 
@@ -105,14 +148,16 @@ static void settle(struct call *call, CUresult r, CUdeviceptr to, CUdeviceptr fr
 		  (LIST params, CUstream stream), (LIST args, stream))				\
 	COPY_HOOK(name##_async_ptsz, slot##_ASYNC_PTSZ, LAUNCH_PTSZ, kind, bytes, stream, more,	\
 		  (LIST params, CUstream stream), (LIST args, stream))				\
-	COPY_HOOK(name, slot, 0, kind, bytes, NULL, more, params, args)				\
-	COPY_HOOK(name##_ptds, slot##_PTDS, LAUNCH_PTSZ, kind, bytes, NULL, more, params, args)
+	COPY_HOOK(name, slot, CALL_WAITS, kind, bytes, NULL, more, params, args)		\
+	COPY_HOOK(name##_ptds, slot##_PTDS, LAUNCH_PTSZ | CALL_WAITS, kind, bytes, NULL, more,	\
+		  params, args)
 
 #define NOTHING (void)0
+#define HOST(p) look_at_host(&call, r, (CUdeviceptr)(uintptr_t)(p))
 
-COPY_HOOKS(htod, SLOT_HTOD, COPY_HTOD, n, NOTHING,
+COPY_HOOKS(htod, SLOT_HTOD, COPY_HTOD, n, HOST(from),
 	   (CUdeviceptr to, const void *from, size_t n), (to, from, n))
-COPY_HOOKS(dtoh, SLOT_DTOH, COPY_DTOH, n, NOTHING, (void *to, CUdeviceptr from, size_t n), (to, from, n))
+COPY_HOOKS(dtoh, SLOT_DTOH, COPY_DTOH, n, HOST(to), (void *to, CUdeviceptr from, size_t n), (to, from, n))
 COPY_HOOKS(dtod, SLOT_DTOD, COPY_DTOD, n, NOTHING,
 	   (CUdeviceptr to, CUdeviceptr from, size_t n), (to, from, n))
 COPY_HOOKS(copy, SLOT_COPY, COPY_UNKNOWN, n, settle(&call, r, to, from, n),

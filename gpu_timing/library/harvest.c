@@ -28,6 +28,7 @@ static void report(const struct bracket *b, enum launch_cause cause, CUresult er
 		.gap = b->gap,
 		.copy = b->copy,
 		.bytes = b->bytes,
+		.waited = b->waited,
 		.stands_for = b->stands_for,
 		.stratum = b->stratum,
 	};

@@ -138,6 +138,8 @@ void launch__begin(struct call *call, CUstream stream)
 	call->context = NULL;
 	call->weight = 1;
 	call->error = CUDA_SUCCESS;
+	call->waits = false;
+	call->took = 0;
 	if (!stream && t->launch.flags & LAUNCH_PTSZ)
 		call->stream = CU_STREAM_PER_THREAD;
 	call->cause = CAUSE_NO_END;
@@ -161,13 +163,15 @@ void launch__begin(struct call *call, CUstream stream)
 		if (call->error)
 			call->cause = CAUSE_RECORD_FAILED;
 		call->begun = clock__ns();
+	} else if (t->launch.flags & LAUNCH_COPY) {
+		call->begun = clock__ns();
 	}
 	call->spent = since ? clock__ns() - since : 0;
 	fp__restore(fp);
 	errno = saved;
 }
 
-static void report(struct call *call, uint32_t name)
+static void report(struct call *call, uint32_t name, uint64_t waited)
 {
 	struct thread *t = call->t;
 	struct channel_result result = {
@@ -189,6 +193,7 @@ static void report(struct call *call, uint32_t name)
 	if (t->launch.flags & LAUNCH_COPY) {
 		result.copy = t->launch.grid[2];
 		result.bytes = copy__bytes(t->launch.grid);
+		result.waited = waited;
 	}
 	if (call->context) {
 		result.context = load_relaxed(&call->context->serial);
@@ -198,8 +203,8 @@ static void report(struct call *call, uint32_t name)
 	t->launch.id = 0;
 }
 
-/* Memory of the host that isn't pinned is copied by the call: its time is no gap before the copy. */
-static bool may_copy_itself(uint32_t kind)
+/* And memory of the host that isn't pinned is copied by the call: its time is no gap before the copy. */
+bool launch__may_wait(uint32_t kind)
 {
 	return kind != COPY_DTOD && kind != COPY_PTOP && kind != COPY_SET;
 }
@@ -216,7 +221,7 @@ static void record_end(struct call *call)
 
 	r = lib.driver.event_record(b->end, call->stream);
 	b->gap = gap < UINT32_MAX ? (uint32_t)gap : UINT32_MAX;
-	if (t->launch.flags & LAUNCH_COPY && may_copy_itself(t->launch.grid[2]))
+	if (t->launch.flags & LAUNCH_COPY && launch__may_wait(t->launch.grid[2]))
 		b->gap = 0;
 	if (r) {
 		call->cause = CAUSE_RECORD_FAILED;
@@ -237,7 +242,7 @@ static void record_end(struct call *call)
 	}
 }
 
-static void publish(struct call *call, uint32_t name)
+static void publish(struct call *call, uint32_t name, uint64_t waited)
 {
 	struct thread *t = call->t;
 	struct bracket *b = context__bracket(t->bracket);
@@ -255,6 +260,7 @@ static void publish(struct call *call, uint32_t name)
 	b->flags = t->launch.flags;
 	b->copy = COPY_UNKNOWN;
 	b->bytes = 0;
+	b->waited = waited;
 	if (t->launch.flags & LAUNCH_COPY) {
 		b->copy = (uint16_t)t->launch.grid[2];
 		b->bytes = copy__bytes(t->launch.grid);
@@ -292,7 +298,7 @@ static void note_success(void)
 }
 
 /* What is left of a launch once its end is recorded; we are inside its session. */
-static void finish(struct call *call, CUresult result)
+static void finish(struct call *call, CUresult result, uint64_t waited)
 {
 	struct thread *t = call->t;
 	uint32_t name = 0;
@@ -304,12 +310,14 @@ static void finish(struct call *call, CUresult result)
 	}
 	/* The events of a disturbed one take room in the stream as others do. */
 	if (!call->cause || (call->cause == CAUSE_DISTURBED && t->bracket)) {
-		publish(call, name);
+		publish(call, name, waited);
 	} else {
 		if (t->bracket)
 			give_back(t, false);
-		report(call, name);
+		report(call, name, waited);
 	}
+	if (call->waits)
+		store_release(&t->counters->waiting, 0ull);
 	t->stream = NULL;
 }
 
@@ -319,10 +327,20 @@ bool launch__is_ours(const struct call *call)
 	return likely(load_relaxed(&lib.memory->guard.owner)) && likely(call->t->turn == call->turn);
 }
 
+/* How long a copy's call took, if it waits for the copy. */
+static uint64_t waited_in(const struct call *call)
+{
+	const struct channel_launch *l = &call->t->launch;
+
+	if (!call->waits || call->cause == CAUSE_CAPTURED || !launch__may_wait(l->grid[2]))
+		return 0;
+	return call->took ? call->took : clock__ns() - call->begun;
+}
+
 void launch__end(struct call *call, CUresult result)
 {
 	struct thread *t = call->t;
-	uint64_t since;
+	uint64_t since, waited;
 	uint32_t was = 0, fp;
 	bool bracketed;
 	int saved = errno;
@@ -334,6 +352,7 @@ void launch__end(struct call *call, CUresult result)
 		return;
 	}
 	fp = fp__save();
+	waited = waited_in(call);
 	since = now_if_asked();
 	bracketed = t->bracket;
 	if (result) {
@@ -346,7 +365,7 @@ void launch__end(struct call *call, CUresult result)
 	}
 	leave_stream(t);
 	if (session__enter(t, call->session, &was)) {
-		finish(call, result);
+		finish(call, result, waited);
 		session__leave(t, was);
 	} else {
 		/* Its session is over: nobody waits for it. */
@@ -382,7 +401,7 @@ void launch__only_seen(struct call *call, CUresult result, bool further)
 	fire(t, call->session);
 	if (!result)
 		note_success();
-	report(call, result ? 0 : name__find(t, t->launch.function));
+	report(call, result ? 0 : name__find(t, t->launch.function), 0);
 	session__leave(t, was);
 	errno = saved;
 }
@@ -409,7 +428,8 @@ void launch__abandon(struct thread *t)
 	t->inside = 0;
 	let_go(t, true);
 	if (t->launch.id)
-		report(&call, 0);
+		report(&call, 0, 0);
+	store_release(&t->counters->waiting, 0ull);
 	t->frame = NULL;
 	launch__leave_place(t);
 }

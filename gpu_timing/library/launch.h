@@ -30,10 +30,12 @@ struct call {
 	uint32_t turn;
 	uint32_t session;
 	uint32_t was_inside;
-	uint64_t begun;			/* CLOCK_MONOTONIC ns: the first record was made */
+	uint64_t begun;			/* CLOCK_MONOTONIC ns: the first record was made; or a copy's call */
 	uint64_t spent;			/* ns, where a budget decides */
 	uint64_t place;			/* crowd__place() */
 	bool counted;			/* and no more: another of its stratum stands for it */
+	bool waits;			/* a copy whose call returns when it is done, for all that is known */
+	uint64_t took;			/* ns: that call; 0: not measured yet */
 	enum launch_cause cause;
 	CUresult error;
 };
@@ -45,6 +47,8 @@ void launch__end(struct call *call, CUresult result);
  * jump and others were entered: then call->t is of another.
  */
 bool launch__is_ours(const struct call *call);
+/* Whether the call of a copy of that kind, which has no stream, returns when that is done. */
+bool launch__may_wait(uint32_t kind);
 /* No probe now: the driver's function may sleep, and its launches are only known after it. */
 void launch__wait(struct call *call);
 /*

@@ -48,9 +48,8 @@ static struct stratum *begin_block(struct thread *t, struct stratum *s, uint32_t
 	return s;
 }
 
-uint32_t strata__choose(struct thread *t)
+uint32_t strata__choose_for(struct thread *t, struct channel_launch *l, uint64_t sp)
 {
-	struct channel_launch *l = &t->launch;
 	uint32_t every = load_relaxed(&lib.segment->every), index, weight;
 	struct stratum *s;
 
@@ -58,7 +57,7 @@ uint32_t strata__choose(struct thread *t)
 	l->weight = 1;
 	if (every == 1)
 		return 1;
-	s = find(sampler__key(l, (uint64_t)t->frame));
+	s = find(sampler__key(l, sp));
 	if (unlikely(!s || !s->left))
 		s = begin_block(t, s, every);
 	index = s == &t->rest ? CHANNEL_SHAPES + (uint32_t)(t - lib.memory->threads.threads) :
@@ -68,6 +67,11 @@ uint32_t strata__choose(struct thread *t)
 	l->weight = weight;
 	l->stratum = index | s->blocks << CHANNEL_BLOCK_SHIFT;
 	return weight;
+}
+
+uint32_t strata__choose(struct thread *t)
+{
+	return strata__choose_for(t, &t->launch, (uint64_t)t->frame);
 }
 
 static void forget(void *at, size_t len, int advice)

@@ -25,6 +25,8 @@ struct thread;
  * are set. Takes some ns where it is 0.
  */
 uint32_t strata__choose(struct thread *t);
+/* The same of what t does otherwise, from the place `sp` of its stack. */
+uint32_t strata__choose_for(struct thread *t, struct channel_launch *l, uint64_t sp);
 /* A session begins, nobody is inside. */
 void strata__begin(void);
 /* How many threads had launches looked at lately: they share a device. For the keeper, now and then. */

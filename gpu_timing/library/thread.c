@@ -34,6 +34,7 @@ static void prepare(struct thread *t, uint32_t index)
 	t->frame = NULL;
 	t->inside = t->open = t->disturbed = 0;
 	t->at = 0;
+	store_relaxed(&t->counters->waiting, 0ull);
 	while (nr <= index && !__atomic_compare_exchange_n(&lib.segment->nr_threads, &nr,
 							   index + 1, true, __ATOMIC_RELEASE,
 							   __ATOMIC_RELAXED))

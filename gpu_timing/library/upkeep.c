@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * What stands in the slots of the entries that end something we keep: what belongs to it is given
- * up before the driver's own function frees it, since handles are addresses that come again. And
- * of those that wait for the device. The result is always that of the driver's own function, and
- * errno as that left it.
+ * up before the driver's own function frees it, since handles are addresses that come again. The
+ * result is always that of the driver's own function, and errno as that left it.
  */
 #include <errno.h>
 
-#include "gpu_timing/library/harvest.h"
 #include "gpu_timing/library/library.h"
+#include "gpu_timing/waits.h"
 
 static CUresult module_unload(CUmodule module)
 {
@@ -61,42 +60,6 @@ static CUresult kernel_get_function(CUfunction *function, CUkernel kernel)
 
 STREAM_DESTROY(stream_destroy, SLOT_STREAM_DESTROY)
 STREAM_DESTROY(stream_destroy_v2, SLOT_STREAM_DESTROY_V2)
-
-/*
- * What the program has waited for is complete: taken at once, so that it isn't lost if the program
- * ends by a signal or becomes another one by exec.
- */
-static void harvest_after(CUresult r)
-{
-	int saved = errno;
-
-	if (!r && library__is_active())
-		harvest__all();
-	errno = saved;
-}
-
-#define SYNCHRONIZE(name, slot, type)						\
-	static CUresult name(type handle)					\
-	{									\
-		CUresult (*original)(type) = lib.original[slot];		\
-		CUresult r = original(handle);					\
-										\
-		harvest_after(r);						\
-		return r;							\
-	}
-
-SYNCHRONIZE(stream_sync, SLOT_STREAM_SYNC, CUstream)
-SYNCHRONIZE(stream_sync_ptsz, SLOT_STREAM_SYNC_PTSZ, CUstream)
-SYNCHRONIZE(event_sync, SLOT_EVENT_SYNC, CUevent)
-
-static CUresult ctx_sync(void)
-{
-	CUresult (*original)(void) = lib.original[SLOT_CTX_SYNC];
-	CUresult r = original();
-
-	harvest_after(r);
-	return r;
-}
 
 static struct suspension suspend(CUcontext handle)
 {
@@ -236,10 +199,6 @@ void *hook__upkeep(uint32_t slot)
 		[SLOT_GREEN_DESTROY] = green_destroy,
 		[SLOT_MODULE_GET_FUNCTION] = module_get_function,
 		[SLOT_KERNEL_GET_FUNCTION] = kernel_get_function,
-		[SLOT_STREAM_SYNC] = stream_sync,
-		[SLOT_STREAM_SYNC_PTSZ] = stream_sync_ptsz,
-		[SLOT_CTX_SYNC] = ctx_sync,
-		[SLOT_EVENT_SYNC] = event_sync,
 	};
 
 	return hooks[slot];
@@ -249,6 +208,8 @@ void *hook__of(uint32_t slot)
 {
 	if (slot < NR_LAUNCH_ENTRIES)
 		return hook__launch(slot);
+	if (slot__waits(slot))
+		return hook__wait(slot);
 	if (slot < SLOT_HOLDS)
 		return hook__upkeep(slot);
 	return slot < SLOT_COPIES ? hook__hold(slot) : hook__copy(slot);

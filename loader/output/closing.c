@@ -20,6 +20,7 @@ static const char *const units[NR_PROFILE_METRICS] = {
 	[PROFILE_LAUNCHES] = "launches",
 	[PROFILE_CPU_SAMPLES] = "CPU samples",
 	[PROFILE_BYTES] = "bytes copied or set",
+	[PROFILE_WAIT_NS] = "nanoseconds of waiting for the GPU",
 };
 
 /* One line of the summary: everything goes through here, so that no name steers the terminal. */
@@ -106,6 +107,24 @@ static void add_copies(struct text *t, const struct profile *p)
 	text__add_string(t, ")");
 }
 
+/* Time of the host: nothing in it is time of the GPU, or the other way round. */
+static void add_waits(struct text *t, const struct profile *p)
+{
+	const struct closing_part all = closing__wait_part(p, 0, 0);
+	uint64_t estimated = closing__wait_part(p, PROFILE_ESTIMATED, PROFILE_ESTIMATED).ns;
+	char a[TEXT_FIGURE];
+
+	if (!all.launches)
+		return;
+	text__add_string(t, ", ");
+	text__add_count(t, all.launches, "wait for the GPU", "waits for the GPU");
+	text__printf(t, " (%s", text__duration(a, all.ns));
+	if (estimated && all.ns)
+		text__printf(t, ", %s of it estimated, standard error %.2g %%",
+			     text__share(a, estimated, all.ns), 100 * sqrt(all.variance) / (double)all.ns);
+	text__add_string(t, ")");
+}
+
 static void add_captured(struct text *out, const struct profile *p)
 {
 	const struct profile_run *run = profile__run_const(p);
@@ -121,6 +140,7 @@ static void add_captured(struct text *out, const struct profile *p)
 	if (recorded(p, PROFILE_LAUNCHES))
 		add_launches(&t, p);
 	add_copies(&t, p);
+	add_waits(&t, p);
 	line(out, &t);
 }
 

@@ -34,7 +34,10 @@ int closing__write(const struct profile *p, const struct closing_options *option
 int closing__write_json(const struct profile *p, const struct closing_options *options, FILE *f);
 struct closing_part {
 	uint64_t ns, launches;
+	double variance;	/* of ns */
 };
+/* The same of waits: how many, and the host's time. */
+struct closing_part closing__wait_part(const struct profile *p, unsigned int flags, unsigned int mask);
 struct closing_part closing__gpu_part(const struct profile *p, unsigned int flags, unsigned int mask);
 
 #endif

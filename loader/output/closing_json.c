@@ -23,19 +23,31 @@ static void add(uint64_t *sum, uint64_t n)
 		*sum = UINT64_MAX;
 }
 
-struct closing_part closing__gpu_part(const struct profile *p, unsigned int flags, unsigned int mask)
+static struct closing_part part_of(const struct profile *p, enum profile_metric metric, unsigned int flags,
+				   unsigned int mask)
 {
 	struct closing_part part = { 0 };
 	struct profile_value v;
 	size_t pos = 0;
 
 	while (profile__next(p, &pos, &v)) {
-		if (v.metric != PROFILE_GPU_NS || (v.flags & mask) != flags)
+		if (v.metric != metric || (v.flags & mask) != flags)
 			continue;
 		add(&part.ns, v.value);
 		add(&part.launches, v.count);
+		part.variance += v.variance;
 	}
 	return part;
+}
+
+struct closing_part closing__gpu_part(const struct profile *p, unsigned int flags, unsigned int mask)
+{
+	return part_of(p, PROFILE_GPU_NS, flags, mask);
+}
+
+struct closing_part closing__wait_part(const struct profile *p, unsigned int flags, unsigned int mask)
+{
+	return part_of(p, PROFILE_WAIT_NS, flags, mask);
 }
 
 /* Of launches, not of copies. */
@@ -61,8 +73,10 @@ static void add_output(struct text *t, const struct closing_options *o)
 	static const char *const metrics[NR_PROFILE_METRICS] = {
 		[PROFILE_GPU_NS] = "gpu", [PROFILE_CPU_NS] = "cpu", [PROFILE_LAUNCHES] = "launches",
 		[PROFILE_CPU_SAMPLES] = "samples", [PROFILE_BYTES] = "bytes",
+		[PROFILE_WAIT_NS] = "wait",
 	};
-	bool time = o->metric == PROFILE_GPU_NS || o->metric == PROFILE_CPU_NS;
+	bool time = o->metric == PROFILE_GPU_NS || o->metric == PROFILE_CPU_NS ||
+		    o->metric == PROFILE_WAIT_NS;
 
 	json__string(t, "result", results[o->result]);
 	json__string(t, "file", o->written);
@@ -80,7 +94,9 @@ static void add_captured(struct text *t, const struct profile *p)
 	const struct closing_part uncalibrated = of_launches(p, PROFILE_UNCALIBRATED);
 	const struct closing_part estimated = of_launches(p, PROFILE_ESTIMATED);
 	const struct closing_part copies = closing__gpu_part(p, PROFILE_OF_COPIES, PROFILE_OF_COPIES);
+	const struct closing_part waited = closing__wait_part(p, 0, 0);
 	bool times = recorded(p, PROFILE_GPU_NS), bytes = recorded(p, PROFILE_BYTES);
+	bool waits = recorded(p, PROFILE_WAIT_NS);
 
 	json__number(t, "duration_ns", run->duration_ns);
 	number_if(t, samples, "frequency_hz", run->frequency);
@@ -101,6 +117,12 @@ static void add_captured(struct text *t, const struct profile *p)
 	number_if(t, bytes, "copied_bytes", profile__total(p, PROFILE_BYTES));
 	number_if(t, bytes, "copies_timed", copies.launches);
 	number_if(t, bytes, "copies_ns", copies.ns);
+	number_if(t, waits, "waits", waited.launches);
+	number_if(t, waits, "waits_ns", waited.ns);
+	number_if(t, waits, "waits_estimated_ns",
+		  closing__wait_part(p, PROFILE_ESTIMATED, PROFILE_ESTIMATED).ns);
+	number_if(t, waits, "waits_error_ns",
+		  waited.variance < 1e36 ? (uint64_t)sqrt(waited.variance) : UINT64_MAX);
 	number_if(t, times && run->gpu_busy_known, "gpu_busy_ns", run->gpu_busy_ns);
 	json__share(t, "lost_share", profile__lost_share(p));
 }

@@ -203,6 +203,11 @@ static const struct layout launches_layout = {
 	.others = "more kernels",
 };
 
+static const struct layout wait_layout = {
+	.title = "Waits for the GPU by call", .what = "call", .counted = "waits",
+	.one = "wait", .other = "more call", .others = "more calls", .time = true, .mean = true,
+};
+
 static const struct layout cpu_layout = {
 	.title = "CPU time by function", .what = "function", .counted = "samples",
 	.one = "sample", .other = "more function", .others = "more functions", .time = true,
@@ -219,6 +224,8 @@ int summary__write(const struct profile *p, const struct summary_options *o, FIL
 		err = add_metric(&out, p, names, PROFILE_GPU_NS, &gpu_layout, o);
 	else if (!err)
 		err = add_metric(&out, p, names, PROFILE_LAUNCHES, &launches_layout, o);
+	if (!err)
+		err = add_metric(&out, p, names, PROFILE_WAIT_NS, &wait_layout, o);
 	if (!err)
 		err = add_metric(&out, p, names, PROFILE_CPU_NS, &cpu_layout, o);
 	if (!err && !out.len)

@@ -129,6 +129,7 @@ enum profile_metric {
 	PROFILE_LAUNCHES = 2,	/* launches; count: the same */
 	PROFILE_CPU_SAMPLES = 3,	/* samples, where they have no period; count: the same */
 	PROFILE_BYTES = 4,	/* copied or set in memory; count: copies */
+	PROFILE_WAIT_NS = 5,	/* time in which the host waited for a device; count: waits */
 	NR_PROFILE_METRICS,
 };
 

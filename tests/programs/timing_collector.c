@@ -19,7 +19,7 @@
  *
  * Lines: state CH STATE REASON DETAIL SLOTS, device CH ORDINAL VERSION NAME, name CH GENERATION
  * FUNCTION STATUS NAME, result CH ID FUNCTION STREAM DURATION NAME CONTEXT DEVICE LAUNCHES WEIGHT
- * ENTRY FLAGS CAUSE LOAD ERROR COPY BYTES, count CH KEY VALUE, exit STATUS. CH numbers the channels.
+ * ENTRY FLAGS CAUSE LOAD ERROR COPY BYTES WAITED, count CH KEY VALUE, exit STATUS. CH numbers the channels.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -89,10 +89,10 @@ static void on_result(void *ctx, const struct channel_result *r)
 	char count[32];
 
 	if (!quiet)
-		fprintf(out, "result %d %llu %llx %llx %llu %u %u %d %u %u %u %u %u %u %u %u %llu\n", c->id,
-			r->launch, r->function, r->stream, r->duration, r->name, r->context,
+		fprintf(out, "result %d %llu %llx %llx %llu %u %u %d %u %u %u %u %u %u %u %u %llu "
+			"%llu\n", c->id, r->launch, r->function, r->stream, r->duration, r->name, r->context,
 			r->device, r->launches, r->weight, r->entry, r->flags, r->cause, r->load,
-			r->error, r->copy, r->bytes);
+			r->error, r->copy, r->bytes, r->waited);
 	snprintf(count, sizeof(count), "%ld", ++results);
 	if (results == 1)
 		die_if("first");
@@ -285,6 +285,7 @@ static void print_counters(const struct open_channel *c)
 #define COUNT(key) fprintf(out, "count %d " #key " %llu\n", c->id, (unsigned long long)sum.key)
 	COUNT(launched);
 	COUNT(copies);
+	COUNT(waits);
 	COUNT(probes);
 	COUNT(nested);
 	COUNT(brackets);

@@ -110,15 +110,16 @@ def account(checks, channel, number, where, under_way=0):
     checks(not channel.broken, where, "the ring holds nonsense")
     checks.equal(channel.slots, 0, where, "slots")
     made = sum(v for k, v in channel.counts.items() if k.startswith("results["))
-    checks.equal(channel.count("launched") + channel.count("copies"), channel.count("probes"), where,
-                 "launches, copies and probes")
+    checks.equal(channel.count("launched") + channel.count("copies") + channel.count("waits"),
+                 channel.count("probes"), where, "launches, copies, waits and probes")
     checks(0 <= channel.count("probes") - made <= under_way, where, channel.count("probes"), "probes,",
            made, "results")
     if channel.results:
-        checks.equal(len(channel.results) + channel.count("lost_results"), made, where, "results read")
-        checks.equal({r.id >> SESSION for r in channel.results}, {number}, where, "session of the ids")
+        read = channel.results + channel.waits
+        checks.equal(len(read) + channel.count("lost_results"), made, where, "results read")
+        checks.equal({r.id >> SESSION for r in read}, {number}, where, "session of the ids")
         # of each thread all, one after the other
-        ids = sorted(r.id for r in channel.results)
+        ids = sorted(r.id for r in read)
         gaps = [b - a for a, b in zip(ids, ids[1:]) if a >> 40 == b >> 40 and b - a != 1]
         checks(len(gaps) <= under_way + channel.count("lost_results"), where, "gaps in the ids:", gaps[:5])
         checks(all(r.name in channel.names for r in channel.results

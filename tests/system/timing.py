@@ -21,7 +21,7 @@ STARTING, ARMED, RUNNING, PASSIVE, REFUSED = range(5)
 REASON_SHAPE, REASON_SLOT_FOREIGN, REASON_STOPPED, REASON_SILENT, REASON_NO_COLLECTOR, \
     REASON_EXIT, REASON_SUPERSEDED, REASON_STRAGGLER = 4, 8, 13, 14, 15, 16, 17, 18
 F_CAPTURED, F_PDL, F_GRAPH, F_TIMED, F_COOPERATIVE, F_FAILED, F_PTSZ, F_NO_BLOCK, \
-    F_STREAM_UNKNOWN, F_COPY = (1 << n for n in range(10))
+    F_STREAM_UNKNOWN, F_COPY, F_WAIT = (1 << n for n in range(11))
 UNKNOWN, BUSY, IDLE = range(3)
 ENTRIES = ["", "cuLaunchKernel", "cuLaunchKernel_ptsz", "cuLaunchKernelEx", "cuLaunchKernelEx_ptsz",
            "cuLaunchCooperativeKernel", "cuLaunchCooperativeKernel_ptsz",
@@ -30,7 +30,7 @@ ENTRIES = ["", "cuLaunchKernel", "cuLaunchKernel_ptsz", "cuLaunchKernelEx", "cuL
 
 Result = collections.namedtuple(
     "Result", "channel id function stream duration name context device launches weight entry flags "
-    "cause load error copy bytes")
+    "cause load error copy bytes waited")
 Site = collections.namedtuple(
     "Site", "pid tid kind id function stream grid block shared entry flags weight")
 Truth = collections.namedtuple(
@@ -63,6 +63,7 @@ class Channel:
 
     def __init__(self):
         self.results, self.names, self.devices, self.counts = [], {}, {}, {}
+        self.waits = []  # results, too, of what is no work
         self.state = self.reason = self.detail = self.slots = None
         self.broken = False
 
@@ -152,8 +153,8 @@ class Run:
                     continue
                 channel = self.channels.setdefault(rest[0], Channel())
                 if word == "result":
-                    channel.results.append(Result(int(rest[0]), int(rest[1]), rest[2], rest[3],
-                                                  *map(int, rest[4:])))
+                    r = Result(int(rest[0]), int(rest[1]), rest[2], rest[3], *map(int, rest[4:]))
+                    (channel.waits if r.flags & F_WAIT else channel.results).append(r)
                 elif word == "name":
                     channel.names[int(rest[1])] = (rest[2], int(rest[3]),
                                                    rest[4] if len(rest) > 4 else "")
@@ -196,9 +197,13 @@ class Run:
         with open(self.trace_file, encoding="utf-8") as f:
             return [(int(w[0]), int(w[1]), w[2:]) for w in map(str.split, f)]
 
-    def sites(self):
+    def all_sites(self):
         return [Site(pid, tid, int(w[1]), int(w[2]), w[3], w[4], w[5], w[6], *map(int, w[7:]))
                 for pid, tid, w in self.trace() if w[0] == "site"]
+
+    def sites(self):
+        """Of launches and copies."""
+        return [s for s in self.all_sites() if not s.flags & F_WAIT]
 
 
 def stats(path):
@@ -254,8 +259,8 @@ def account(checks, channel, where):
         checks.equal(channel.count(lost), 0, where, lost)
     made = sum(v for k, v in channel.counts.items() if k.startswith("results["))
     checks.equal(channel.count("probes"), made, where, "probes against results made")
-    checks.equal(len(channel.results), made, where, "results read against results made")
-    ids = [r.id for r in channel.results]
+    checks.equal(len(channel.results) + len(channel.waits), made, where, "results read against results made")
+    ids = [r.id for r in channel.results + channel.waits]
     checks.equal(len(set(ids)), len(ids), where, "distinct launch ids")
     for r in channel.results:
         if r.cause == NONE:

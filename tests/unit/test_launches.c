@@ -259,7 +259,7 @@ START_TEST(a_half_that_stays_alone)
 	put_result(&r);
 	launches__poll(launches);
 	ck_assert_uint_eq(tally__count(tally), 0);
-	launches__exited(launches, &process);
+	launches__exited(launches, &process, UINT64_MAX);
 	/* Killed before its end was seen: counted, and under the name that its handle had last. */
 	ck_assert_uint_eq(of_stack(11)->count, 1);
 	ck_assert_uint_eq(of_stack(11)->timed, 0);
@@ -316,7 +316,7 @@ START_TEST(a_refusal_is_handed_on_once)
 	segment->detail = 3;
 	segment->state = CHANNEL_REFUSED;
 	launches__poll(launches);
-	launches__exited(launches, &process);
+	launches__exited(launches, &process, UINT64_MAX);
 	/* Armed was seen before, so nothing more is expected of its state. */
 	ck_assert_uint_eq(refusals, 0);
 	process.index++;

@@ -37,7 +37,7 @@ START_TEST(only_launches_of_the_capture_count)
 	put_result(&r);
 	record_at(7, 350);
 	launches__poll(launches);
-	launches__exited(launches, &process);
+	launches__exited(launches, &process, UINT64_MAX);
 	record_at(0, 199);
 	record_at(0, 201);
 	record_at(0, 301);

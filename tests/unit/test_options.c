@@ -96,8 +96,8 @@ START_TEST(what_is_wrong_is_said)
 		{ "--cgroup x -- x", "--cgroup", "command", "leave out --cgroup" },
 		{ "-a --inject --no-inject", "--inject", "--no-inject", "leave one out" },
 		{ "-a --inject --no-gpu", "--inject", "--no-gpu", "leave one out" },
-		{ "-a --metric time", "--metric", "time", "gpu, cpu, launches or bytes" },
-		{ "-a --metric ''", "--metric", "", "gpu, cpu, launches or bytes" },
+		{ "-a --metric time", "--metric", "time", "gpu, cpu, launches, bytes or wait" },
+		{ "-a --metric ''", "--metric", "", "gpu, cpu, launches, bytes or wait" },
 		{ "-a --metric launches --no-gpu", "--metric launches", "--no-gpu", "--metric "
 		  "cpu" },
 		{ "--metric gpu --no-gpu -- x", "--metric gpu", "--no-gpu", "leave --no-gpu out" },
@@ -108,6 +108,10 @@ START_TEST(what_is_wrong_is_said)
 		{ "-p 1 --metric bytes --no-inject", "--metric bytes", "--no-inject", "leave "
 		  "--no-inject out" },
 		{ "-a --metric bytes", "--metric bytes", "-a", "add --inject" },
+		{ "--metric wait --no-gpu -- x", "--metric wait", "--no-gpu", "leave --no-gpu out" },
+		{ "-p 1 --metric wait --no-inject", "--metric wait", "only it sees waits", "leave "
+		  "--no-inject out" },
+		{ "-a --metric wait", "--metric wait", "-a", "add --inject" },
 		{ "--no-cpu --no-gpu -- x", "--no-cpu", "--no-gpu", "leave one out" },
 		{ "-a -F 20 --no-cpu", "-F", "--no-cpu", "leave one out" },
 		{ "-a -q -v", "-q", "-v", "leave one out" },
@@ -172,6 +176,7 @@ START_TEST(what_is_right_is_taken)
 		{ "--metric launches -o - -- "
 		  "x", METRIC_LAUNCHES, DESTINATION_STDOUT, DESTINATION_STDOUT },
 		{ "--metric bytes -- x", METRIC_BYTES, DESTINATION_OWN_FILE, DESTINATION_OWN_FILE },
+		{ "--metric wait -p 1", METRIC_WAIT, DESTINATION_STDOUT, DESTINATION_SUMMARY },
 		{ "-f folded -- x", METRIC_GPU, DESTINATION_OWN_FILE, DESTINATION_OWN_FILE },
 		{ "-o x.folded -- x", METRIC_GPU, DESTINATION_FILE, DESTINATION_FILE },
 		{ "-p 1", METRIC_GPU, DESTINATION_STDOUT, DESTINATION_SUMMARY },
@@ -300,7 +305,7 @@ START_TEST(combinations_are_judged_one_by_one)
 	pid_t pid = 1;
 	unsigned int bad = 0, good = 0;
 
-	for (unsigned int i = 0; i < (METRIC_BYTES + 1u) << 11; i++) {
+	for (unsigned int i = 0; i < (METRIC_WAIT + 1u) << 11; i++) {
 		struct options o = { 0 };
 		int targets;
 		bool ok;
@@ -324,6 +329,7 @@ START_TEST(combinations_are_judged_one_by_one)
 		switch (o.metric) {
 		case METRIC_GPU:
 		case METRIC_BYTES:
+		case METRIC_WAIT:
 			ok = ok && !o.no_gpu && !o.no_inject && (!o.all || o.inject);
 			break;
 		case METRIC_CPU:
