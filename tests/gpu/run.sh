@@ -3,7 +3,7 @@
 #
 # The product on a real GPU: run.sh DIR leaves its logs in DIR. Needs root, nvcc, a python3 with PyTorch
 # and a built gpucollect (GPUCOLLECT=PATH, default build/gpucollect). PRODUCT_PARTS picks parts (gap calibrate
-# chains capture hold torch attach sampled again after speed detach cpu python probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
+# chains capture hold torch attach sampled waits again after speed detach cpu python probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
 # PRODUCT_LIMIT the seconds after which no further step begins. PRODUCT_CONSTANTS="BUSY IDLE", as they stand
 # in gpu_timing/calibration.c, puts the constants that the gap part measures into a copy of the program; PRODUCT_KEEP=1 leaves those that the
 # calibrate part has saved to the parts that follow. Each step has its own
@@ -201,6 +201,12 @@ if wants sampled; then
 		step 60 "$gpc" --launches $how --metric gpu -y -o "folded/sampled-$how.folded" -- python3 product_torch.py count
 		check 10 python3 product_check.py sampled sampled.cupti "folded/sampled-$how.folded" 5
 	done
+fi
+
+if wants waits; then
+	log=$out/9-waits.txt
+	check 60 python3 product_waits.py check "$gpc"
+	head -30 folded/waits-all.folded | cut -c1-300 >> "$log"
 fi
 
 if wants again; then
