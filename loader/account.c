@@ -196,7 +196,6 @@ static int add_wait(struct account *a, const struct join_launch *launch, uint32_
 		.ns = launch ? inside(a->shared, launch->time, ns) : ns,
 	};
 
-	a->shared->counters.waits_no_stack += !launch;
 	return add.ns ? tally__add(a->shared->tally, &key, &add) : 0;
 }
 
@@ -221,6 +220,7 @@ static int on_wait(struct account *a, const struct join_launch *launch, const st
 	if (!find_stratum(a, r ? r->stratum : launch->stratum, r ? r->stands_for : launch->weight, true,
 			  &stratum))
 		return -ENOMEM;
+	a->shared->counters.waits_no_stack += !launch;
 	if (r)
 		return add_wait(a, launch, stratum, r->duration, r->stands_for, r->stratum);
 	if (is_under_way(a, launch))

@@ -80,10 +80,8 @@ static enum copy_kind kind_between(enum place to, enum place from)
  */
 static bool took_long(struct call *call)
 {
-	if (call->waits)
-		return false;
 	call->took = clock__ns() - call->begun;
-	return call->took > QUEUED_NS;
+	return !call->waits && call->took > QUEUED_NS;
 }
 
 /* Whether the driver may be asked about what it has accepted; not about what went into a graph. */

@@ -31,16 +31,20 @@ static struct stratum *find(uint64_t key)
 
 /*
  * A block of `s`, or of what is left over: a thread that owes much can't look at the first launches of every
- * new shape, which a program may have at each launch.
+ * new shape, which a program may have at each launch. Waits from new places are together by then, not among
+ * launches, whose number is exact.
  */
-static struct stratum *begin_block(struct thread *t, struct stratum *s, uint32_t every)
+static struct stratum *begin_block(struct thread *t, struct stratum *s, const struct channel_launch *l,
+				   uint32_t every)
 {
 	struct sampling how = { every, load_relaxed(&lib.segment->budget) };
 	uint32_t fp = fp__save();
 	uint64_t now = clock__ns();
 
 	store_relaxed(&lib.memory->strata.used, 1u);
-	if (!s || (!s->launches && !every && pace__is_broke(&t->pace, how, now)))
+	if (s && !s->launches && !every && pace__is_broke(&t->pace, how, now))
+		s = l->flags & LAUNCH_WAIT ? find(sampler__key(l, 0)) : NULL;
+	if (!s)
 		s = &t->rest;
 	if (!s->left)
 		stratum__begin(s, pace__weight(&t->pace, s, how, s == &t->rest, now), thread__random(t), now);
@@ -59,7 +63,7 @@ uint32_t strata__choose_for(struct thread *t, struct channel_launch *l, uint64_t
 		return 1;
 	s = find(sampler__key(l, sp));
 	if (unlikely(!s || !s->left))
-		s = begin_block(t, s, every);
+		s = begin_block(t, s, l, every);
 	index = s == &t->rest ? CHANNEL_SHAPES + (uint32_t)(t - lib.memory->threads.threads) :
 				(uint32_t)(s - lib.memory->strata.at);
 	weight = stratum__launch(s);
