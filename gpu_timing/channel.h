@@ -43,6 +43,11 @@ enum copy_kind {
 	COPY_PTOP = 4,		/* between devices or contexts */
 	COPY_HTOH = 5,
 	COPY_SET = 6,
+	COPY_HTOA = 7,		/* A: an array, memory of a device that isn't addressed */
+	COPY_ATOH = 8,
+	COPY_ATOD = 9,
+	COPY_DTOA = 10,
+	COPY_ATOA = 11,
 	NR_COPY_KINDS,
 };
 
@@ -86,7 +91,7 @@ static inline __u64 copy__bytes(const __u32 grid[3])
  * ring. To the collector everything but page 1 is hostile, and of page 1 it reads nothing back.
  */
 #define CHANNEL_MAGIC 0x6c6e6368636c6770ull
-#define CHANNEL_ABI 5
+#define CHANNEL_ABI 6
 #define CHANNEL_THREADS 2048		/* the first is shared by threads that found none free */
 #define CHANNEL_RING_SIZE (16u << 20)	/* a power of two */
 #define CHANNEL_MAX_NAME (64u << 10)	/* bytes of a kernel's name that travel */

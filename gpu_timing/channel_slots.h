@@ -97,6 +97,59 @@ enum channel_slot {
 	SLOT_SET16_PTDS,
 	SLOT_SET32,
 	SLOT_SET32_PTDS,
+	SLOT_SHAPES,	/* and of these the copies of more than a line, of arrays, and of several at once */
+	SLOT_COPY2D_ASYNC = SLOT_SHAPES,
+	SLOT_COPY2D_ASYNC_PTSZ,
+	SLOT_COPY2D,
+	SLOT_COPY2D_PTDS,
+	SLOT_COPY3D_ASYNC,
+	SLOT_COPY3D_ASYNC_PTSZ,
+	SLOT_COPY3D,
+	SLOT_COPY3D_PTDS,
+	SLOT_PEER3D_ASYNC,
+	SLOT_PEER3D_ASYNC_PTSZ,
+	SLOT_PEER3D,
+	SLOT_PEER3D_PTDS,
+	SLOT_HTOA_ASYNC,
+	SLOT_HTOA_ASYNC_PTSZ,
+	SLOT_HTOA,
+	SLOT_HTOA_PTDS,
+	SLOT_ATOH_ASYNC,
+	SLOT_ATOH_ASYNC_PTSZ,
+	SLOT_ATOH,
+	SLOT_ATOH_PTDS,
+	SLOT_SET2D8_ASYNC,
+	SLOT_SET2D8_ASYNC_PTSZ,
+	SLOT_SET2D8,
+	SLOT_SET2D8_PTDS,
+	SLOT_SET2D16_ASYNC,
+	SLOT_SET2D16_ASYNC_PTSZ,
+	SLOT_SET2D16,
+	SLOT_SET2D16_PTDS,
+	SLOT_SET2D32_ASYNC,
+	SLOT_SET2D32_ASYNC_PTSZ,
+	SLOT_SET2D32,
+	SLOT_SET2D32_PTDS,
+	SLOT_COPY2D_UNALIGNED,
+	SLOT_COPY2D_UNALIGNED_PTDS,
+	SLOT_ATOD,
+	SLOT_ATOD_PTDS,
+	SLOT_DTOA,
+	SLOT_DTOA_PTDS,
+	SLOT_ATOA,
+	SLOT_ATOA_PTDS,
+	SLOT_BATCH_ASYNC,	/* CUDA 12.8 */
+	SLOT_BATCH_ASYNC_PTSZ,
+	SLOT_BATCH_V2_ASYNC,	/* CUDA 13.0 */
+	SLOT_BATCH_V2_ASYNC_PTSZ,
+	SLOT_BATCH3D_ASYNC,
+	SLOT_BATCH3D_ASYNC_PTSZ,
+	SLOT_BATCH3D_V2_ASYNC,
+	SLOT_BATCH3D_V2_ASYNC_PTSZ,
+	SLOT_ATTRIBUTES_ASYNC,	/* CUDA 13.2 */
+	SLOT_ATTRIBUTES_ASYNC_PTSZ,
+	SLOT_ATTRIBUTES3D_ASYNC,
+	SLOT_ATTRIBUTES3D_ASYNC_PTSZ,
 	NR_CHANNEL_SLOTS,
 };
 
@@ -183,6 +236,58 @@ enum channel_slot {
 	X(SLOT_SET16, "cuMemsetD16_v2")					\
 	X(SLOT_SET16_PTDS, "cuMemsetD16_v2_ptds")			\
 	X(SLOT_SET32, "cuMemsetD32_v2")					\
-	X(SLOT_SET32_PTDS, "cuMemsetD32_v2_ptds")
+	X(SLOT_SET32_PTDS, "cuMemsetD32_v2_ptds")			\
+	X(SLOT_COPY2D_ASYNC, "cuMemcpy2DAsync_v2")			\
+	X(SLOT_COPY2D_ASYNC_PTSZ, "cuMemcpy2DAsync_v2_ptsz")		\
+	X(SLOT_COPY2D, "cuMemcpy2D_v2")					\
+	X(SLOT_COPY2D_PTDS, "cuMemcpy2D_v2_ptds")			\
+	X(SLOT_COPY3D_ASYNC, "cuMemcpy3DAsync_v2")			\
+	X(SLOT_COPY3D_ASYNC_PTSZ, "cuMemcpy3DAsync_v2_ptsz")		\
+	X(SLOT_COPY3D, "cuMemcpy3D_v2")					\
+	X(SLOT_COPY3D_PTDS, "cuMemcpy3D_v2_ptds")			\
+	X(SLOT_PEER3D_ASYNC, "cuMemcpy3DPeerAsync")			\
+	X(SLOT_PEER3D_ASYNC_PTSZ, "cuMemcpy3DPeerAsync_ptsz")		\
+	X(SLOT_PEER3D, "cuMemcpy3DPeer")				\
+	X(SLOT_PEER3D_PTDS, "cuMemcpy3DPeer_ptds")			\
+	X(SLOT_HTOA_ASYNC, "cuMemcpyHtoAAsync_v2")			\
+	X(SLOT_HTOA_ASYNC_PTSZ, "cuMemcpyHtoAAsync_v2_ptsz")		\
+	X(SLOT_HTOA, "cuMemcpyHtoA_v2")					\
+	X(SLOT_HTOA_PTDS, "cuMemcpyHtoA_v2_ptds")			\
+	X(SLOT_ATOH_ASYNC, "cuMemcpyAtoHAsync_v2")			\
+	X(SLOT_ATOH_ASYNC_PTSZ, "cuMemcpyAtoHAsync_v2_ptsz")		\
+	X(SLOT_ATOH, "cuMemcpyAtoH_v2")					\
+	X(SLOT_ATOH_PTDS, "cuMemcpyAtoH_v2_ptds")			\
+	X(SLOT_SET2D8_ASYNC, "cuMemsetD2D8Async")			\
+	X(SLOT_SET2D8_ASYNC_PTSZ, "cuMemsetD2D8Async_ptsz")		\
+	X(SLOT_SET2D8, "cuMemsetD2D8_v2")				\
+	X(SLOT_SET2D8_PTDS, "cuMemsetD2D8_v2_ptds")			\
+	X(SLOT_SET2D16_ASYNC, "cuMemsetD2D16Async")			\
+	X(SLOT_SET2D16_ASYNC_PTSZ, "cuMemsetD2D16Async_ptsz")		\
+	X(SLOT_SET2D16, "cuMemsetD2D16_v2")				\
+	X(SLOT_SET2D16_PTDS, "cuMemsetD2D16_v2_ptds")			\
+	X(SLOT_SET2D32_ASYNC, "cuMemsetD2D32Async")			\
+	X(SLOT_SET2D32_ASYNC_PTSZ, "cuMemsetD2D32Async_ptsz")		\
+	X(SLOT_SET2D32, "cuMemsetD2D32_v2")				\
+	X(SLOT_SET2D32_PTDS, "cuMemsetD2D32_v2_ptds")			\
+	X(SLOT_COPY2D_UNALIGNED, "cuMemcpy2DUnaligned_v2")		\
+	X(SLOT_COPY2D_UNALIGNED_PTDS, "cuMemcpy2DUnaligned_v2_ptds")	\
+	X(SLOT_ATOD, "cuMemcpyAtoD_v2")					\
+	X(SLOT_ATOD_PTDS, "cuMemcpyAtoD_v2_ptds")			\
+	X(SLOT_DTOA, "cuMemcpyDtoA_v2")					\
+	X(SLOT_DTOA_PTDS, "cuMemcpyDtoA_v2_ptds")			\
+	X(SLOT_ATOA, "cuMemcpyAtoA_v2")					\
+	X(SLOT_ATOA_PTDS, "cuMemcpyAtoA_v2_ptds")			\
+	X(SLOT_BATCH_ASYNC, "cuMemcpyBatchAsync")			\
+	X(SLOT_BATCH_ASYNC_PTSZ, "cuMemcpyBatchAsync_ptsz")		\
+	X(SLOT_BATCH_V2_ASYNC, "cuMemcpyBatchAsync_v2")			\
+	X(SLOT_BATCH_V2_ASYNC_PTSZ, "cuMemcpyBatchAsync_v2_ptsz")	\
+	X(SLOT_BATCH3D_ASYNC, "cuMemcpy3DBatchAsync")			\
+	X(SLOT_BATCH3D_ASYNC_PTSZ, "cuMemcpy3DBatchAsync_ptsz")		\
+	X(SLOT_BATCH3D_V2_ASYNC, "cuMemcpy3DBatchAsync_v2")		\
+	X(SLOT_BATCH3D_V2_ASYNC_PTSZ, "cuMemcpy3DBatchAsync_v2_ptsz")	\
+	X(SLOT_ATTRIBUTES_ASYNC, "cuMemcpyWithAttributesAsync")		\
+	X(SLOT_ATTRIBUTES_ASYNC_PTSZ, "cuMemcpyWithAttributesAsync_ptsz") \
+	X(SLOT_ATTRIBUTES3D_ASYNC, "cuMemcpy3DWithAttributesAsync")	\
+	X(SLOT_ATTRIBUTES3D_ASYNC_PTSZ, "cuMemcpy3DWithAttributesAsync_ptsz")
 
 #endif

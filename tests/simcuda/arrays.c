@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Arrays: rows one behind the other, in memory that has no address for the program; copies of a line of one. */
+/* Arrays: rows one behind the other, in memory without an address. Copies along a line of one. */
 #include "sim.h"
 #include <stdlib.h>
 #include <string.h>

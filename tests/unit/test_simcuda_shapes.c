@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Copies and sets of the virtual device that are no line: where the bytes go, how long it takes, what is refused. */
+/* Copies and sets of the virtual device that are no line: where bytes go, how long that takes, errors. */
 #include <string.h>
 #include "tests/unit/simcuda.h"
 
@@ -149,7 +149,8 @@ START_TEST(a_batch_is_one_piece_of_work)
 			    { CU_OPERAND_ARRAY, { .array = { .y = 1 } } }, 8, 2, 1, CU_ORDER_STREAM, 0 };
 	CUcopyAttributes order = { .order = CU_ORDER_STREAM };
 	unsigned char row[16];
-	CUcopy2D down = { { .y = 2, .type = CU_MEMORY_ARRAY }, { .type = CU_MEMORY_HOST, .host = row }, 16, 1 };
+	CUcopy2D down = { { .y = 2, .type = CU_MEMORY_ARRAY }, { .type = CU_MEMORY_HOST, .host = row }, 16,
+			  1 };
 	size_t first = 0, failed = 0;
 	double ns;
 
@@ -173,7 +174,8 @@ START_TEST(a_batch_is_one_piece_of_work)
 			 CU_INVALID_VALUE);
 	ok(cu(cuMemcpyBatchAsync_v2_ptsz)(&memory, &other, &first, 1, &order, &first, 1, NULL));
 	order.order = 0;
-	ck_assert_int_eq(cu(cuMemcpyWithAttributesAsync)(memory, other, 8, &order, a.stream), CU_INVALID_VALUE);
+	ck_assert_int_eq(cu(cuMemcpyWithAttributesAsync)(memory, other, 8, &order, a.stream),
+			 CU_INVALID_VALUE);
 }
 END_TEST
 
