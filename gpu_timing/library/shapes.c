@@ -99,7 +99,7 @@ COPY_HOOKS(set2d32, SLOT_SET2D32, COPY_SET, 4 * width * height, NOTHING,
 /* The i-th of those of n copies that are looked at; they are spread over all. */
 static size_t spread(size_t i, size_t n)
 {
-	return n <= MAX_ASKED ? i : i * (n / MAX_ASKED);
+	return n <= MAX_ASKED ? i : i * n / MAX_ASKED;
 }
 
 static uint64_t batch_bytes(const size_t *sizes, size_t n)

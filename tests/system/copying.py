@@ -6,12 +6,9 @@ import re
 
 import launches as L
 import timing
+from timing import KINDS
 
 COPIES = os.path.join(L.TMP, "copies")
-# By their numbers (enum copy_kind).
-KINDS = ["memcpy", "memcpy HtoD", "memcpy DtoH", "memcpy DtoD", "memcpy PtoP", "memcpy HtoH", "memset",
-         "memcpy HtoA", "memcpy AtoH", "memcpy AtoD", "memcpy DtoA", "memcpy AtoA"]
-
 Copy = collections.namedtuple("Copy", "count bytes ns path what")
 Line = collections.namedtuple("Line", "pid tid entry kind bytes stream context start end")
 
