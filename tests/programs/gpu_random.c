@@ -2,8 +2,8 @@
 /*
  * A program by chance, the same for the same numbers: three threads take turns in contexts, streams
  * of all kinds, events, launches, copies and sets by all entries, waits that it ends itself, captures,
- * graphs, and calls that fail. Prints each call with its result; what depends on the device's pace is left out, so that
- * two runs print the same.
+ * graphs, and calls that fail. Prints each call with its result; what depends on the device's pace is left
+ * out, so that two runs print the same.
  *
  *	gpu_random SEED [TURNS] [ENTRY FIFO]	default 150 turns
  *
@@ -197,8 +197,8 @@ static const struct {
 	unsigned share;
 	void (*turn)(void);
 } table[] = {
-	{ 45, launch_some }, { 12, copy_some }, { 2, launch_chain }, { 3, bracket }, { 8, make_stream }, { 4, end_stream },
-	{ 4, make_event }, { 2, end_event }, { 6, record }, { 6, wait_event }, { 6, ask },
+	{ 45, launch_some }, { 12, copy_some }, { 2, launch_chain }, { 3, bracket }, { 8, make_stream },
+	{ 4, end_stream }, { 4, make_event }, { 2, end_event }, { 6, record }, { 6, wait_event }, { 6, ask },
 	{ 6, synchronize }, { 4, hold }, { 5, release }, { 4, host_function },
 	{ 4, begin_capture }, { 6, end_captures }, { 4, fork_and_join }, { 2, capture_own },
 	{ 1, exchange_mode }, { 2, build_graph }, { 1, update_graph }, { 2, end_graph }, { 5, load_module },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The copies and sets of gpu_random, by all entries: each is printed as a launch is, with its kind and bytes. */
+/* The copies and sets of gpu_random, by all entries: printed as launches are, with kind and bytes. */
 #ifndef TESTS_PROGRAMS_GPU_RANDOM_COPIES_H
 #define TESTS_PROGRAMS_GPU_RANDOM_COPIES_H
 #include "tests/programs/gpu_random_launch.h"

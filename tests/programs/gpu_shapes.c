@@ -62,7 +62,8 @@ IN_PLACE CUside3D side(enum end e)
 	CUside3D s = { .type = CU_MEMORY_DEVICE, .pitch = pitch, .height = ROWS, .x = 8, .device = device };
 
 	if (e == H)
-		s = (CUside3D){ .type = CU_MEMORY_HOST, .host = host, .pitch = pitch, .height = ROWS, .y = 1 };
+		s = (CUside3D){ .type = CU_MEMORY_HOST, .host = host, .pitch = pitch, .height = ROWS,
+				.y = 1 };
 	else if (e == D2)
 		s = (CUside3D){ .type = CU_MEMORY_DEVICE, .device = other, .pitch = pitch, .height = ROWS };
 	else if (e == A || e == B)
@@ -248,7 +249,8 @@ WAY(solids_new_own, "memcpy", TWO_BYTES, cuMemcpy3DBatchAsync_v2_ptsz(2, solids(
 WAY(with, "memcpy HtoD", n, cuMemcpyWithAttributesAsync(device, AS_DEVICE(host), n, &in_order, stream))
 WAY(with_own, "memcpy DtoD", n, cuMemcpyWithAttributesAsync_ptsz(device, other, n, &in_order, NULL))
 WAY(solid_with, "memcpy AtoD", SOLID_BYTES, cuMemcpy3DWithAttributesAsync(solids(n, A, D, A), 0, stream))
-WAY(solid_with_own, "memcpy AtoA", SOLID_BYTES, cuMemcpy3DWithAttributesAsync_ptsz(solids(n, A, B, A), 0, NULL))
+WAY(solid_with_own, "memcpy AtoA", SOLID_BYTES,
+    cuMemcpy3DWithAttributesAsync_ptsz(solids(n, A, B, A), 0, NULL))
 
 static NOINLINE void launch(void)
 {
@@ -331,7 +333,8 @@ static void refused_calls(size_t n)
 	wants(CU_INVALID_CONTEXT, cuMemcpy3D_v2(bad3));
 	wants(CU_INVALID_CONTEXT, cuMemcpy3DAsync_v2_ptsz(bad3, NULL));
 	wants(CU_INVALID_CONTEXT, cuMemcpy3DPeer(bad3));
-	wants(CU_INVALID_CONTEXT, cuMemcpyBatchAsync_v2_ptsz((void *)16, (void *)16, (void *)16, 9, NULL, NULL, 1, NULL));
+	wants(CU_INVALID_CONTEXT,
+	      cuMemcpyBatchAsync_v2_ptsz((void *)16, (void *)16, (void *)16, 9, NULL, NULL, 1, NULL));
 	wants(CU_INVALID_CONTEXT, cuMemcpy3DBatchAsync_v2_ptsz(9, (void *)16, 0, NULL));
 	wants(CU_INVALID_CONTEXT, cuMemcpy3DWithAttributesAsync_ptsz((void *)16, 0, NULL));
 	MUST(cuCtxSetCurrent(context));
@@ -348,7 +351,8 @@ static void refused_calls(size_t n)
 	wants(CU_INVALID_VALUE, cuMemsetD2D8Async(device, 8, 1, 9, 2, stream));
 	wants(CU_INVALID_VALUE, cuMemcpyBatchAsync(b->to, b->from, b->sizes, 0, &in_order, &first_of_all, 1,
 						    &at, stream));
-	wants(CU_INVALID_VALUE, cuMemcpyBatchAsync_v2(NULL, NULL, NULL, 3, &in_order, &first_of_all, 1, stream));
+	wants(CU_INVALID_VALUE, cuMemcpyBatchAsync_v2(NULL, NULL, NULL, 3, &in_order, &first_of_all, 1,
+						       stream));
 	wants(CU_INVALID_VALUE, cuMemcpyBatchAsync_v2(BATCH(b, 3), NULL));
 	wants(CU_INVALID_VALUE, cuMemcpy3DBatchAsync_v2(2, NULL, 0, stream));
 	wants(CU_INVALID_VALUE, cuMemcpyWithAttributesAsync(device, AS_DEVICE(host), n, NULL, stream));
