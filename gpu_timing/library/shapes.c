@@ -18,6 +18,8 @@ static inline __attribute__((always_inline)) bool is_near(const void *at, size_t
 }
 
 #define IF_NEAR(c, value) (is_near(c, sizeof(*(c))) ? (value) : 0)
+/* The driver has taken it, but who knows what else stands in its slots. */
+#define IF_GIVEN(c, value) ((c) ? (value) : 0)
 
 /* --- one copy, of two or three dimensions ------------------------------------------------------ */
 
@@ -60,13 +62,15 @@ static enum copy_kind peer_kind(const CUDA_MEMCPY3D_PEER *c, bool ask)
 }
 
 COPY_HOOKS(copy2d, SLOT_COPY2D, IF_NEAR(c, KIND(c, false)), IF_NEAR(c, BYTES_2D(c)),
-	   SETTLE(KIND(c, true), BYTES_2D(c)), (const CUDA_MEMCPY2D *c), (c))
+	   SETTLE(IF_GIVEN(c, KIND(c, true)), IF_GIVEN(c, BYTES_2D(c))), (const CUDA_MEMCPY2D *c), (c))
 COPY_HOOKS_SYNC(copy2d_unaligned, SLOT_COPY2D_UNALIGNED, IF_NEAR(c, KIND(c, false)),
-		IF_NEAR(c, BYTES_2D(c)), SETTLE(KIND(c, true), BYTES_2D(c)), (const CUDA_MEMCPY2D *c), (c))
+		IF_NEAR(c, BYTES_2D(c)), SETTLE(IF_GIVEN(c, KIND(c, true)), IF_GIVEN(c, BYTES_2D(c))),
+		(const CUDA_MEMCPY2D *c), (c))
 COPY_HOOKS(copy3d, SLOT_COPY3D, IF_NEAR(c, KIND(c, false)), IF_NEAR(c, BYTES_3D(c)),
-	   SETTLE(KIND(c, true), BYTES_3D(c)), (const CUDA_MEMCPY3D *c), (c))
+	   SETTLE(IF_GIVEN(c, KIND(c, true)), IF_GIVEN(c, BYTES_3D(c))), (const CUDA_MEMCPY3D *c), (c))
 COPY_HOOKS(peer3d, SLOT_PEER3D, IF_NEAR(c, peer_kind(c, false)), IF_NEAR(c, BYTES_3D(c)),
-	   SETTLE(peer_kind(c, true), BYTES_3D(c)), (const CUDA_MEMCPY3D_PEER *c), (c))
+	   SETTLE(IF_GIVEN(c, peer_kind(c, true)), IF_GIVEN(c, BYTES_3D(c))),
+	   (const CUDA_MEMCPY3D_PEER *c), (c))
 
 /* --- arrays ------------------------------------------------------------------------------------ */
 
@@ -106,7 +110,7 @@ static uint64_t batch_bytes(const size_t *sizes, size_t n)
 {
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; sizes && i < n; i++)
 		bytes += sizes[i];
 	return bytes;
 }
@@ -116,7 +120,7 @@ static enum copy_kind batch_kind(const CUdeviceptr *to, const CUdeviceptr *from,
 {
 	enum copy_kind kind = COPY_UNKNOWN, one;
 
-	for (size_t i = 0; i < n && i < MAX_ASKED; i++) {
+	for (size_t i = 0; to && from && i < n && i < MAX_ASKED; i++) {
 		size_t at = spread(i, n);
 
 		one = copy__kind(place__of(to[at]), place__of(from[at]));
@@ -214,7 +218,7 @@ static uint64_t batch3d_bytes(const CUDA_MEMCPY3D_BATCH_OP *ops, size_t n)
 	uint64_t bytes = 0;
 	size_t size = 0;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; ops && i < n; i++)
 		bytes += op_bytes(&ops[i], &array, &size);
 	return bytes;
 }
@@ -223,7 +227,7 @@ static enum copy_kind batch3d_kind(const CUDA_MEMCPY3D_BATCH_OP *ops, size_t n)
 {
 	enum copy_kind kind = COPY_UNKNOWN, one;
 
-	for (size_t i = 0; i < n && i < MAX_ASKED; i++) {
+	for (size_t i = 0; ops && i < n && i < MAX_ASKED; i++) {
 		const CUDA_MEMCPY3D_BATCH_OP *op = &ops[spread(i, n)];
 
 		one = copy__kind(operand_place(&op->dst), operand_place(&op->src));
