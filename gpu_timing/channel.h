@@ -69,7 +69,7 @@ struct channel_launch {
 	__u64 function;		/* CUfunction, CUkernel or CUgraphExec */
 	__u64 stream;		/* as the program gave it: 0, 1 and 2 are default streams */
 	__u32 grid[3];		/* of a graph: all 0; of a copy: see copy__bytes() */
-	__u32 block[3];
+	__u32 block[3];		/* of a batch of copies: their number first */
 	__u32 shared_bytes;	/* dynamic shared memory */
 	__u16 entry;		/* enum launch_entry; of a copy: enum channel_slot */
 	__u16 flags;		/* LAUNCH_* */

@@ -22,7 +22,7 @@ static inline void copy__describe(struct channel_launch *l, enum copy_kind kind,
 /* Inline: launch__enter looks at the hook's own frame. */
 static inline __attribute__((always_inline)) bool copy__begin(struct call *call, uint32_t slot,
 							      unsigned int flags, enum copy_kind kind,
-							      uint64_t bytes, CUstream stream)
+							      uint64_t bytes, size_t nr, CUstream stream)
 {
 	struct channel_launch *l;
 
@@ -32,6 +32,7 @@ static inline __attribute__((always_inline)) bool copy__begin(struct call *call,
 	l->function = 0;
 	l->stream = (uint64_t)stream;
 	memset(l->block, 0, sizeof(l->block));
+	l->block[0] = (uint32_t)nr;
 	l->shared_bytes = 0;
 	l->flags = (uint16_t)(LAUNCH_COPY | flags);
 	copy__describe(l, kind, bytes);
@@ -39,15 +40,18 @@ static inline __attribute__((always_inline)) bool copy__begin(struct call *call,
 	return true;
 }
 
-/* `more`: what is to be done about a copy once the driver has returned r. */
-#define COPY_HOOK(name, slot, flags, kind, bytes, in, more, params, args)			\
+/*
+ * nr: copies of a batch, so that batches alike are known by it before their bytes are; `more`: what is to be
+ * done once the driver has returned r.
+ */
+#define COPY_HOOK(name, slot, flags, kind, bytes, nr, in, more, params, args)			\
 	static CUresult name params								\
 	{											\
 		CUresult (*original) params = lib.original[slot];				\
 		struct call call;								\
 		CUresult r;									\
 												\
-		if (!copy__begin(&call, slot, flags, kind, bytes, in))				\
+		if (!copy__begin(&call, slot, flags, kind, bytes, nr, in))			\
 			return original args;							\
 		r = original args;								\
 		more;										\
@@ -71,13 +75,18 @@ static inline __attribute__((always_inline)) bool copy__begin(struct call *call,
 
 /* With a stream and without, each with its per-thread twin. */
 #define COPY_HOOKS_ASYNC(name, slot, kind, bytes, more, params, args)				\
-	COPY_HOOK(name##_async, slot##_ASYNC, 0, kind, bytes, stream, more,			\
+	COPY_HOOK(name##_async, slot##_ASYNC, 0, kind, bytes, 0, stream, more,			\
 		  (LIST params, CUstream stream), (LIST args, stream))				\
-	COPY_HOOK(name##_async_ptsz, slot##_ASYNC_PTSZ, LAUNCH_PTSZ, kind, bytes, stream, more,	\
-		  (LIST params, CUstream stream), (LIST args, stream))
+	COPY_HOOK(name##_async_ptsz, slot##_ASYNC_PTSZ, LAUNCH_PTSZ, kind, bytes, 0, stream,	\
+		  more, (LIST params, CUstream stream), (LIST args, stream))
+#define BATCH_HOOKS(name, slot, nr, more, params, args)						\
+	COPY_HOOK(name##_async, slot##_ASYNC, 0, COPY_UNKNOWN, 0, nr, stream, more,		\
+		  (LIST params, CUstream stream), (LIST args, stream))				\
+	COPY_HOOK(name##_async_ptsz, slot##_ASYNC_PTSZ, LAUNCH_PTSZ, COPY_UNKNOWN, 0, nr,	\
+		  stream, more, (LIST params, CUstream stream), (LIST args, stream))
 #define COPY_HOOKS_SYNC(name, slot, kind, bytes, more, params, args)				\
-	COPY_HOOK(name, slot, 0, kind, bytes, NULL, more, params, args)				\
-	COPY_HOOK(name##_ptds, slot##_PTDS, LAUNCH_PTSZ, kind, bytes, NULL, more, params, args)
+	COPY_HOOK(name, slot, 0, kind, bytes, 0, NULL, more, params, args)				\
+	COPY_HOOK(name##_ptds, slot##_PTDS, LAUNCH_PTSZ, kind, bytes, 0, NULL, more, params, args)
 #define COPY_HOOKS(name, slot, kind, bytes, more, params, args)					\
 	COPY_HOOKS_ASYNC(name, slot, kind, bytes, more, params, args)				\
 	COPY_HOOKS_SYNC(name, slot, kind, bytes, more, params, args)

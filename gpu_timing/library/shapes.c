@@ -131,15 +131,14 @@ static enum copy_kind batch_kind(const CUdeviceptr *to, const CUdeviceptr *from,
 	return kind;
 }
 
-COPY_HOOKS_ASYNC(batch, SLOT_BATCH, COPY_UNKNOWN, 0, SETTLE(batch_kind(to, from, n), batch_bytes(sizes, n)),
-		 (CUdeviceptr *to, CUdeviceptr *from, size_t *sizes, size_t n, void *attributes,
-		  size_t *indices, size_t nr, size_t *failed),
-		 (to, from, sizes, n, attributes, indices, nr, failed))
-COPY_HOOKS_ASYNC(batch_v2, SLOT_BATCH_V2, COPY_UNKNOWN, 0,
-		 SETTLE(batch_kind(to, from, n), batch_bytes(sizes, n)),
-		 (CUdeviceptr *to, CUdeviceptr *from, size_t *sizes, size_t n, void *attributes,
-		  size_t *indices, size_t nr),
-		 (to, from, sizes, n, attributes, indices, nr))
+BATCH_HOOKS(batch, SLOT_BATCH, n, SETTLE(batch_kind(to, from, n), batch_bytes(sizes, n)),
+	    (CUdeviceptr *to, CUdeviceptr *from, size_t *sizes, size_t n, void *attributes,
+	     size_t *indices, size_t nr, size_t *failed),
+	    (to, from, sizes, n, attributes, indices, nr, failed))
+BATCH_HOOKS(batch_v2, SLOT_BATCH_V2, n, SETTLE(batch_kind(to, from, n), batch_bytes(sizes, n)),
+	    (CUdeviceptr *to, CUdeviceptr *from, size_t *sizes, size_t n, void *attributes,
+	     size_t *indices, size_t nr),
+	    (to, from, sizes, n, attributes, indices, nr))
 COPY_HOOKS_ASYNC(attributes, SLOT_ATTRIBUTES, COPY_UNKNOWN, n,
 		 SETTLE(copy__kind(place__of(to), place__of(from)), n),
 		 (CUdeviceptr to, CUdeviceptr from, size_t n, void *attributes), (to, from, n, attributes))
@@ -238,15 +237,13 @@ static enum copy_kind batch3d_kind(const CUDA_MEMCPY3D_BATCH_OP *ops, size_t n)
 	return kind;
 }
 
-COPY_HOOKS_ASYNC(batch3d, SLOT_BATCH3D, COPY_UNKNOWN, 0, SETTLE(batch3d_kind(ops, n), batch3d_bytes(ops, n)),
-		 (size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, size_t *failed, unsigned long long flags),
-		 (n, ops, failed, flags))
-COPY_HOOKS_ASYNC(batch3d_v2, SLOT_BATCH3D_V2, COPY_UNKNOWN, 0,
-		 SETTLE(batch3d_kind(ops, n), batch3d_bytes(ops, n)),
-		 (size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, unsigned long long flags), (n, ops, flags))
-COPY_HOOKS_ASYNC(attributes3d, SLOT_ATTRIBUTES3D, COPY_UNKNOWN, 0,
-		 SETTLE(batch3d_kind(op, 1), batch3d_bytes(op, 1)),
-		 (CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags), (op, flags))
+BATCH_HOOKS(batch3d, SLOT_BATCH3D, n, SETTLE(batch3d_kind(ops, n), batch3d_bytes(ops, n)),
+	    (size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, size_t *failed, unsigned long long flags),
+	    (n, ops, failed, flags))
+BATCH_HOOKS(batch3d_v2, SLOT_BATCH3D_V2, n, SETTLE(batch3d_kind(ops, n), batch3d_bytes(ops, n)),
+	    (size_t n, CUDA_MEMCPY3D_BATCH_OP *ops, unsigned long long flags), (n, ops, flags))
+BATCH_HOOKS(attributes3d, SLOT_ATTRIBUTES3D, 1, SETTLE(batch3d_kind(op, 1), batch3d_bytes(op, 1)),
+	    (CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags), (op, flags))
 
 void *hook__shape(uint32_t slot)
 {

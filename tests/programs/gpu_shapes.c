@@ -4,6 +4,7 @@
  * from a function of its own, beside some launches.
  *
  *	gpu_shapes [ROUNDS] [BYTES]	default 20 rounds of rows of 4096 bytes and more
+ *	gpu_shapes same ROUNDS		all rounds of 4096 bytes
  *	gpu_shapes capture ROUNDS	into a graph, which must stay whole
  *	gpu_shapes fail ROUNDS		by calls that the driver refuses
  *
@@ -370,7 +371,8 @@ static int fail(long rounds, size_t n)
 
 int main(int argc, char **argv)
 {
-	bool other_way = argc > 2 && (!strcmp(argv[1], "capture") || !strcmp(argv[1], "fail"));
+	bool same = argc > 2 && !strcmp(argv[1], "same");
+	bool other_way = argc > 2 && (same || !strcmp(argv[1], "capture") || !strcmp(argv[1], "fail"));
 	long rounds = argc > 1 && !other_way ? atol(argv[1]) : argc > 2 ? atol(argv[2]) : 20;
 	size_t bytes = argc > 2 && !other_way ? strtoul(argv[2], NULL, 10) & ~(size_t)(ELEMENT - 1) : 4096;
 	CUarrayShape shape = { .height = ROWS, .depth = LAYERS, .format = CU_FORMAT_FLOAT, .channels = 1 };
@@ -388,10 +390,10 @@ int main(int argc, char **argv)
 	MUST(cuArray3DCreate_v2(&array, &shape));
 	MUST(cuArray3DCreate_v2(&array_b, &shape));
 	memset(host, 0, room);
-	if (other_way)
+	if (other_way && !same)
 		return !strcmp(argv[1], "fail") ? fail(rounds, bytes) : capture(rounds, bytes);
 	for (long i = 0; i < rounds; i++)
-		all(bytes + 8 * (size_t)i);
+		all(bytes + (same ? 0 : 8 * (size_t)i));
 	for (size_t i = 0; i < nr_ways; i++)
 		printf("copy %lu %llu %llu %s %s\n", ways[i].count, (unsigned long long)ways[i].bytes,
 		       (unsigned long long)ways[i].ns, ways[i].path, ways[i].what);
