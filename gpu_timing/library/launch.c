@@ -8,6 +8,7 @@
 #include "gpu_timing/library/strata.h"
 
 #define LAST_WAIT_NS 1000000ull
+#define QUEUED_NS 10000		/* what it may take to queue a copy */
 #define DEVICE_NS 3200ull	/* that a bracket takes of the device: measured, docs/measurements.md */
 
 /*
@@ -127,6 +128,7 @@ void launch__begin(struct call *call, CUstream stream)
 	if (unlikely(t->at != call->place))
 		__atomic_store_n(&t->at, call->place, __ATOMIC_SEQ_CST);
 	crowd__enter(t);
+	call->marked = false;
 	call->counted = !strata__choose(t);
 	if (call->counted) {
 		session__leave(t, call->was_inside);
@@ -203,12 +205,6 @@ static void report(struct call *call, uint32_t name, uint64_t waited)
 	t->launch.id = 0;
 }
 
-/* And memory of the host that isn't pinned is copied by the call: its time is no gap before the copy. */
-bool launch__may_wait(uint32_t kind)
-{
-	return kind != COPY_DTOD && kind != COPY_PTOP && kind != COPY_SET;
-}
-
 /* The end is recorded at once after the launch; all else can wait. */
 static void record_end(struct call *call)
 {
@@ -221,8 +217,6 @@ static void record_end(struct call *call)
 
 	r = lib.driver.event_record(b->end, call->stream);
 	b->gap = gap < UINT32_MAX ? (uint32_t)gap : UINT32_MAX;
-	if (t->launch.flags & LAUNCH_COPY && launch__may_wait(t->launch.grid[2]))
-		b->gap = 0;
 	if (r) {
 		call->cause = CAUSE_RECORD_FAILED;
 		call->error = r;
@@ -239,6 +233,22 @@ static void record_end(struct call *call)
 			b->load = LOAD_BUSY;
 		else	/* at once: each further question would leave a line in the error log */
 			harvest__meaning(b, r, &forget);
+	}
+}
+
+/* And memory of the host that isn't pinned is copied by the call: its time is no gap before the copy. */
+bool launch__may_wait(uint32_t kind)
+{
+	switch (kind) {
+	case COPY_DTOD:
+	case COPY_PTOP:
+	case COPY_SET:
+	case COPY_ATOD:
+	case COPY_DTOA:
+	case COPY_ATOA:
+		return false;
+	default:
+		return true;
 	}
 }
 
@@ -264,6 +274,8 @@ static void publish(struct call *call, uint32_t name, uint64_t waited)
 	if (t->launch.flags & LAUNCH_COPY) {
 		b->copy = (uint16_t)t->launch.grid[2];
 		b->bytes = copy__bytes(t->launch.grid);
+		if (launch__may_wait(b->copy))
+			b->gap = 0;
 	}
 	b->device = load_relaxed(&call->context->device);
 	b->cause = (uint16_t)call->cause;
@@ -330,11 +342,56 @@ bool launch__is_ours(const struct call *call)
 /* How long a copy's call took, if it waits for the copy. */
 static uint64_t waited_in(const struct call *call)
 {
-	const struct channel_launch *l = &call->t->launch;
-
-	if (!call->waits || call->cause == CAUSE_CAPTURED || !launch__may_wait(l->grid[2]))
+	if (!call->waits || call->cause == CAUSE_CAPTURED || !launch__may_wait(call->t->launch.grid[2]))
 		return 0;
-	return call->took ? call->took : clock__ns() - call->begun;
+	return call->took;
+}
+
+bool launch__took_long(struct call *call)
+{
+	if (!launch__is_ours(call) || call->counted || call->waits)
+		return false;
+	if (!call->took)
+		call->took = clock__ns() - call->begun;
+	return call->took > QUEUED_NS;
+}
+
+static void mark_end(struct call *call, CUresult result)
+{
+	struct thread *t = call->t;
+
+	if (call->marked)
+		return;
+	call->marked = true;
+	if (t->launch.flags & LAUNCH_COPY && !call->took)
+		call->took = clock__ns() - call->begun;
+	if (result) {
+		call->cause = CAUSE_LAUNCH_FAILED;
+		call->error = result;
+		t->launch.flags |= LAUNCH_FAILED;
+	} else if (t->bracket && !call->cause &&
+		   load_acquire(&lib.memory->guard.open) == call->session) {
+		record_end(call);
+	}
+}
+
+bool launch__mark_end(struct call *call, struct launch_question *q)
+{
+	if (!launch__is_ours(call) || call->counted || call->cause == CAUSE_CAPTURED || !library__is_active())
+		return false;
+	q->saved = errno;
+	q->fp = fp__save();
+	q->since = now_if_asked();
+	mark_end(call, CUDA_SUCCESS);
+	return true;
+}
+
+void launch__answered(struct call *call, const struct launch_question *q)
+{
+	if (q->since)
+		call->spent += clock__ns() - q->since;
+	fp__restore(q->fp);
+	errno = q->saved;
 }
 
 void launch__end(struct call *call, CUresult result)
@@ -352,17 +409,10 @@ void launch__end(struct call *call, CUresult result)
 		return;
 	}
 	fp = fp__save();
-	waited = waited_in(call);
 	since = now_if_asked();
 	bracketed = t->bracket;
-	if (result) {
-		call->cause = CAUSE_LAUNCH_FAILED;
-		call->error = result;
-		t->launch.flags |= LAUNCH_FAILED;
-	} else if (t->bracket && !call->cause &&
-		   load_acquire(&lib.memory->guard.open) == call->session) {
-		record_end(call);
-	}
+	mark_end(call, result);
+	waited = waited_in(call);
 	leave_stream(t);
 	if (session__enter(t, call->session, &was)) {
 		finish(call, result, waited);
