@@ -112,7 +112,7 @@ static void look_at(struct tally *tally, struct strata *strata, const struct pro
 		};
 	else if (p->dry)
 		add.others = 3;
-	strata__saw(strata, key.stratum, weight);
+	strata__saw(strata, key.stratum, weight, true);
 	ck_assert_int_eq(tally__add(tally, &key, &add), 0);
 }
 
@@ -340,7 +340,7 @@ START_TEST(ever_new_shapes)
 		records++;
 		if (!id[number])
 			id[number] = strata__add(strata);
-		strata__saw(strata, id[number], weight);
+		strata__saw(strata, id[number], weight, true);
 		key.stratum = id[number];
 		add.weight = weight;
 		add.block = s->blocks;
