@@ -16,7 +16,7 @@ struct widths {
 	uint64_t period_ns;
 	struct table *means;		/* hash of process and work -> index in mean */
 	struct estimate_times *mean;
-	double variance;		/* of all GPU time; of paths, so rather too large */
+	double variance;		/* of all GPU time */
 };
 
 static uint64_t mean_key(const struct tally_key *key)
@@ -231,13 +231,19 @@ void widths__finish(struct widths *w)
 {
 	struct profile_run *run = profile__run(w->profile);
 	struct strata_totals totals;
+	double scale;
+	uint32_t i;
 
 	if (!w->strata)
 		return;
 	totals = strata__totals(w->strata);
 	if (totals.launches == totals.records)
 		return;
+	for (i = 1; i < tally__nr_strata(w->tally); i++) {
+		scale = strata__scale(w->strata, i);
+		w->variance += tally__covariance(w->tally, i) * scale * scale;
+	}
 	run->looked_at = totals.records;
 	run->made = totals.launches;
-	run->gpu_variance = w->variance;
+	run->gpu_variance = w->variance > 0 ? w->variance : 0;
 }
