@@ -223,8 +223,8 @@ static int judge(const struct session *s)
 			 "left out");
 		return 0;
 	}
-	log_warn("none of these processes has loaded the CUDA driver: there will be no GPU time unless "
-		 "one does; --metric cpu shows CPU time");
+	log_warn("none of %s processes has loaded the CUDA driver: there will be no GPU time unless one "
+		 "does; --metric cpu shows CPU time", counts.taken ? "the other" : "these");
 	return 0;
 }
 

@@ -379,7 +379,8 @@ START_TEST(calibrate_has_a_line_of_its_own)
 		{ "calibrate 0", "0: calibrate" }, { "calibrate -p 1", "-p" },
 		{ "calibrate -- x", "x: calibrate" },
 		{ "calibrate -v", "-v" }, { "calibrate --devices 1", "--devices" },
-		{ "--json calibrate", "before all options" }, { "--device 1 calibrate", "goes with calibrate" },
+		{ "--json calibrate", "before all options" },
+		{ "--device 1 calibrate", "goes with calibrate" },
 		{ "--device=1 -- x", "goes with calibrate" }, { "--devices -- x", "no such option" },
 	};
 	struct options o;
