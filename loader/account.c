@@ -200,8 +200,7 @@ static int on_joined(void *ctx, const struct join_launch *launch, const struct c
 	return add_result(a, launch, stratum, r ? r : &no_end);
 }
 
-/* As the target's memory has it, which may hold anything. */
-static uint32_t weight_of(const struct rec_launch *rec)
+uint32_t account__weight(const struct rec_launch *rec)
 {
 	return rec->weight && rec->weight <= CHANNEL_MAX_STANDS_FOR ? rec->weight : 1;
 }
@@ -210,7 +209,8 @@ int account__launch(struct account *a, const struct rec_launch *rec, uint32_t st
 {
 	struct join_launch launch = {
 		.stack = stack, .tid = rec->tid, .function = rec->function, .flags = rec->flags,
-		.outside = is_outside(a->shared, rec), .weight = weight_of(rec), .stratum = rec->stratum,
+		.outside = is_outside(a->shared, rec), .weight = account__weight(rec),
+		.stratum = rec->stratum,
 	};
 
 	if (CHANNEL_STRATUM(launch.stratum) >= CHANNEL_STRATA)
