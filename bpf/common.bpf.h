@@ -14,10 +14,11 @@
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 /*
- * Stack memory that may be read: ordinary, no device. The words behind the last one that was
- * asked for are kept: a read costs the same for 8 bytes and for 512, and the next frames are there.
+ * Stack memory that may be read: ordinary, no device. All of a page that lies in it is read at once: that
+ * costs hardly more than a word, and the next frames are there. The page behind may never have been
+ * touched; to find that out takes most of a us.
  */
-#define READ_BLOCK 512
+#define READ_BLOCK 4096ull
 struct readable {
 	__u64 lo, hi;
 	__u64 from;		/* address of block[0] */
@@ -25,24 +26,35 @@ struct readable {
 	__u64 block[READ_BLOCK / 8];
 };
 
+static ALWAYS_INLINE long readable__fill(struct readable *mem, __u64 addr)
+{
+	__u64 from = addr & ~(READ_BLOCK - 1), end = from + READ_BLOCK, len;
+
+	if (from < mem->lo)
+		from = (mem->lo + 7) & ~7ull;
+	if (end > mem->hi)
+		end = mem->hi & ~7ull;
+	len = end - from;
+	mem->len = 0;
+	if (len > READ_BLOCK || bpf_probe_read_user(mem->block, len, (void *)from))
+		return -1;
+	mem->from = from;
+	mem->len = len;
+	return 0;
+}
+
 static ALWAYS_INLINE long unwind_read_word(struct readable *mem, __u64 *dst, __u64 addr)
 {
-	__u64 at = addr - mem->from, len = mem->hi - addr;
+	__u64 at = addr - mem->from;
 
 	if (addr < mem->lo || addr + 8 > mem->hi || addr + 8 < addr)
 		return -1;
 	if (addr & 7)
 		return bpf_probe_read_user(dst, 8, (void *)addr);
 	if (at >= mem->len) {
-		if (len > READ_BLOCK)
-			len = READ_BLOCK;
-		mem->len = 0;
-		/* The block may reach into a page that isn't resident. */
-		if (bpf_probe_read_user(mem->block, len, (void *)addr))
-			return bpf_probe_read_user(dst, 8, (void *)addr);
-		mem->from = addr;
-		mem->len = len & ~7ull;
-		at = 0;
+		if (readable__fill(mem, addr))
+			return -1;
+		at = addr - mem->from;
 	}
 	*dst = mem->block[at / 8 & (READ_BLOCK / 8 - 1)];
 	return 0;

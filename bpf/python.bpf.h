@@ -15,13 +15,14 @@
 #define SEARCH_STEPS 1024	/* thread states of all interpreters */
 
 /* The thread's own state, whether it holds the lock or not: what PyGILState_GetThisThreadState returns. */
-static ALWAYS_INLINE __u64 python__state(const struct python_layout *l, __u64 thread)
+static ALWAYS_INLINE __u64 python__state(struct scratch *s, const struct python_layout *l, __u64 thread)
 {
 	__u64 state = python__pointer(thread + l->tsd_at);
 
 	if (l->tsd_then != PYTHON_TSD_DIRECT && state)
 		state = python__pointer(state + l->tsd_then);
-	if (!state || python__pointer(state + l->thread_id) != thread)
+	s->python.state = NO_STATE;
+	if (!state || state__read(s, l, state) || state__u64(s, l->thread_id) != thread)
 		return 0;
 	return state;
 }
@@ -38,7 +39,7 @@ static ALWAYS_INLINE long python__run_ends(struct scratch *s, const struct pytho
 		return list__give_up(s, l) ? 1 : list__cut(s, l);
 	run__end(s, l->style == PYTHON_SHIMS ? s->python.next : s->python.cframe);
 	if (l->style != PYTHON_SHIMS)
-		s->python.cframe = cframe__previous(s, l);
+		s->python.cframe = cframe__u64(s, s->python.cframe, l->cframe_previous);
 	s->python.next = back;
 	if (!back)
 		return 1;
@@ -161,16 +162,15 @@ __weak __noinline long python__list(struct scratch *s, __u64 state)
 		return 0;
 	l = python__layout(s->python.layout);
 	index = s->python.nr_lists;
-	if (!l || !state || index >= PYTHON_STATES)
+	if (!l || !state || index >= PYTHON_STATES || state__read(s, l, state))
 		return 0;
-	s->python.state = state;
 	s->python.again = 0;
 	s->python.full = 0;
 	s->python.start = s->nr;
 	s->python.start_hash = s->hash;
-	s->python.cframe = l->cframe == PYTHON_ABSENT ? 0 : python__pointer(state + l->cframe);
-	s->python.next = python__pointer(l->top != PYTHON_ABSENT ? state + l->top :
-					 s->python.cframe + l->cframe_top);
+	s->python.cframe = l->cframe == PYTHON_ABSENT ? 0 : state__u64(s, l->cframe);
+	s->python.next = l->top != PYTHON_ABSENT ? state__u64(s, l->top) :
+			 cframe__u64(s, s->python.cframe, l->cframe_top);
 	s->python.run = s->nr;
 	if (s->python.next)
 		list__read(s, l);
@@ -319,7 +319,7 @@ static __noinline void python__walk(struct scratch *s, struct task_struct *task,
 	s->python.marks = 0;
 	frames__start(s);
 	s->python.thread = task->thread.fsbase;
-	s->python.own = python__state(l, s->python.thread);
+	s->python.own = python__state(s, l, s->python.thread);
 	if (!s->python.own)
 		return;
 	s->python.run = 0;

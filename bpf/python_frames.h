@@ -29,6 +29,7 @@ enum python_position {
 #define PYTHON_TSD_DIRECT 0xffffffffu
 #define PYTHON_FRAME_BYTES 128u	/* of a frame that are looked at, at most */
 #define PYTHON_CODE_BYTES 256u	/* the same of a code object */
+#define PYTHON_STATE_BYTES 512u	/* of a PyThreadState */
 
 enum python_versions_of {
 	PYTHON_VERSIONS_NONE = 0,	/* not known, or there are no versions */
@@ -46,6 +47,7 @@ struct python_layout {
 	__u16 code_tag;		/* low bits of a frame's pointer to its code that are none of it */
 	__u16 frame_bytes;	/* to be read of a frame: all members below, multiple of 8 */
 	__u16 code_bytes;	/* the same of a code object, from its start */
+	__u16 state_bytes;	/* of a PyThreadState: thread_id, top, cframe, thread_chunk */
 	/* PyThreadState */
 	__u16 thread_id;	/* must hold the thread pointer */
 	__u16 top;		/* innermost frame; PYTHON_ABSENT: the CFrame has it */
@@ -80,10 +82,11 @@ struct python_layout {
 	__u16 thread_chunk;	/* where its frames are: a chunk, what is free of it, its end; 3.11, 3.12 */
 	/* where the version is that the next code object will have, u32; see unwind/python_versions.h */
 	__u16 versions_of;	/* enum python_versions_of */
+	__u16 unused[3];
 	__s32 versions_at;
 	__u64 type_code;	/* address of PyCode_Type, 0: not known; each struct proc has its own */
 };
-_Static_assert(sizeof(struct python_layout) == 88, "elements of a map that is mapped");
+_Static_assert(sizeof(struct python_layout) == 96, "elements of a map that is mapped");
 
 /*
  * Code objects of a process that were freed, as a probe counts them (before 3.12): while the number stays, no

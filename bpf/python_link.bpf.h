@@ -94,13 +94,13 @@ static ALWAYS_INLINE bool list__is_open(const struct scratch *s, const struct py
 static ALWAYS_INLINE bool frame__is_alive(const struct scratch *s, const struct python_layout *l,
 					  __u64 address, const __u64 *frame)
 {
-	__u64 free[2];		/* what is free of the chunk: from, to */
+	__u64 from, to;		/* what is free of the chunk */
 
 	if (l->thread_chunk == PYTHON_ABSENT || python__u8(frame, l->frame_owner, PYTHON_FRAME_BYTES))
 		return true;
-	if (bpf_probe_read_user(free, sizeof(free), (void *)(s->python.state + l->thread_chunk + 8)))
-		return true;
-	return address <= free[0] || address >= free[1];
+	from = state__u64(s, l->thread_chunk + 8);
+	to = state__u64(s, l->thread_chunk + 16);
+	return address <= from || address >= to;
 }
 
 /* `frame` NULL: there is none. The list's first frame, and whether it has code. */
@@ -401,8 +401,8 @@ static ALWAYS_INLINE bool list__is_linked(struct scratch *s, const struct python
 	if (l->style == PYTHON_SHIMS &&
 	    s->python.next - s->python.cframe + CALL_BYTES >= 2 * CALL_BYTES)
 		return false;
-	previous = python__pointer(s->python.cframe + l->cframe_previous);
-	return python__pointer(previous + l->cframe_top) ==
+	previous = cframe__u64(s, s->python.cframe, l->cframe_previous);
+	return cframe__u64(s, previous, l->cframe_top) ==
 	       python__u64(frame, l->frame_back, PYTHON_FRAME_BYTES);
 }
 

@@ -12,6 +12,7 @@
 #define PYTHON_PAGE 4096ull
 #define NEAR_BYTES (16ull << 10)	/* of a chunk of frames */
 #define STACK_BYTES (8ull << 20)	/* CFrames of a thread are no further apart */
+#define NO_STATE (~0ull)
 
 /* 0 also where it can't be read. */
 static ALWAYS_INLINE __u64 python__pointer(__u64 addr)
@@ -21,13 +22,31 @@ static ALWAYS_INLINE __u64 python__pointer(__u64 addr)
 	return bpf_probe_read_user(&value, sizeof(value), (void *)addr) ? 0 : value;
 }
 
+/* Reads what is needed of a thread's state. 0, or negative: it can't be read. */
+static ALWAYS_INLINE long state__read(struct scratch *s, const struct python_layout *l, __u64 state)
+{
+	__u32 bytes = l->state_bytes;
+
+	if (s->python.state == state)
+		return 0;
+	s->python.state = NO_STATE;
+	if (bytes > PYTHON_STATE_BYTES || bpf_probe_read_user(s->python.members, bytes, (void *)state))
+		return -1;
+	s->python.state = state;
+	return 0;
+}
+
+static ALWAYS_INLINE __u64 state__u64(const struct scratch *s, __u16 at)
+{
+	return python__u64(s->python.members, at, PYTHON_STATE_BYTES);
+}
+
 /* Nothing that was read before holds any more. */
 static ALWAYS_INLINE void frames__start(struct scratch *s)
 {
 	s->python.walk++;
 	s->python.len = 0;
 	s->python.before = 0;
-	s->python.calls_len = 0;
 }
 
 /* The frame at hand; the mask is for the verifier, which is spared many states by few branches. */
@@ -96,27 +115,14 @@ static ALWAYS_INLINE void frame__goes_on(struct scratch *s)
 		s->python.len = 0;
 }
 
-/*
- * The CFrame of the call before s->python.cframe. They lie in the thread's state, or on the stack, of
- * which all of a page is read: the next one may never have been touched, and to find that out takes most
- * of a us.
- */
-static ALWAYS_INLINE __u64 cframe__previous(struct scratch *s, const struct python_layout *l)
+/* A word of a CFrame: they lie in calls of the interpreter, on the stack, or in the thread's state. */
+static ALWAYS_INLINE __u64 cframe__u64(struct scratch *s, __u64 cframe, __u16 at)
 {
-	__u64 addr = s->python.cframe + l->cframe_previous, at = addr - s->python.calls_from;
-	__u64 len = PYTHON_PAGE - (addr & (PYTHON_PAGE - 1)), left = s->mem.hi - addr;
+	__u64 value = 0;
 
-	if (addr & 7 || addr < s->mem.lo || left > STACK_BYTES || left < len)
-		return python__pointer(addr);
-	if (at >= s->python.calls_len) {
-		s->python.calls_len = 0;
-		if (bpf_probe_read_user(s->python.calls, len, (void *)addr))
-			return python__pointer(addr);
-		s->python.calls_from = addr;
-		s->python.calls_len = len;
-		at = 0;
-	}
-	return s->python.calls[at / 8 & (PYTHON_CALLS_WORDS - 1)];
+	if (!unwind_read(&s->mem, &value, sizeof(value), cframe + at))
+		return value;
+	return python__pointer(cframe + at);
 }
 
 /* What tells a text from another that had its address before; see python_frames.h. */

@@ -13,7 +13,6 @@
 
 #define PYTHON_BLOCK_WORDS 256
 #define PYTHON_BLOCK_BYTES (8 * PYTHON_BLOCK_WORDS - PYTHON_FRAME_BYTES)	/* that are read at a time */
-#define PYTHON_CALLS_WORDS 512	/* a page */
 #define PYTHON_CODES 32		/* code objects that are kept during a walk */
 
 struct known_code {
@@ -64,11 +63,9 @@ struct python_walk {
 	__u32 len;		/* bytes in block */
 	__u32 at;		/* index of the frame at hand in block */
 	__u64 before;		/* address of the one that it called; 0: none */
-	__u64 calls_from;	/* address of calls[0] */
-	__u64 calls_len;	/* bytes in calls */
 	/* Frames; at PYTHON_BLOCK_BYTES one that lies elsewhere; then what a wrong layout may reach. */
 	__u64 block[PYTHON_BLOCK_WORDS + PYTHON_FRAME_BYTES / 8];
-	__u64 calls[PYTHON_CALLS_WORDS];	/* of the stack, where calls of the interpreter lie */
+	__u64 members[PYTHON_STATE_BYTES / 8];	/* of state */
 	__u64 code[PYTHON_CODE_BYTES / 8];
 	struct known_code codes[PYTHON_CODES];
 };

@@ -38,6 +38,7 @@ int collect__new(const struct collect_config *config, struct collect **out)
 	if (!c)
 		return -ENOMEM;
 	c->config = *config;
+	c->from = UINT64_MAX;
 	err = copies__new(config->probes, config->files, config->stacks, &c->copies);
 	if (!err)
 		err = probes__set_reader(config->probes, on_record, c);

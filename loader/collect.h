@@ -58,7 +58,7 @@ struct collect_counters {
 int collect__new(const struct collect_config *config, struct collect **out);
 void collect__free(struct collect *c);	/* NULL is fine */
 
-/* Samples taken before this time (CLOCK_MONOTONIC, ns) don't count. */
+/* Samples taken before this time (CLOCK_MONOTONIC, ns) don't count; till it is called none does. */
 void collect__begin(struct collect *c, uint64_t from);
 
 /*

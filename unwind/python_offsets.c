@@ -129,6 +129,7 @@ static void layout__complete(struct python_offsets *o)
 	struct python_layout *l = &o->layout;
 	uint16_t frame = farther(0, l->frame_code, 8);
 	uint16_t code = farther(0, l->code_type, 8);
+	uint16_t state = farther(0, l->thread_id, 8);
 
 	frame = farther(frame, l->frame_back, 8);
 	frame = farther(frame, l->frame_position, l->position == PYTHON_POSITION_POINTER ? 8 : 4);
@@ -143,6 +144,11 @@ static void layout__complete(struct python_offsets *o)
 	code = farther(code, l->code_version, 4);
 	code = farther(code, l->code_traceable, 4);
 	l->code_bytes = (uint16_t)((code + 7) / 8 * 8);
+	if (!l->thread_chunk)
+		l->thread_chunk = NONE;
+	state = farther(state, l->top, 8);
+	state = farther(state, l->cframe, 8);
+	l->state_bytes = farther(state, l->thread_chunk, 24);
 	l->code_qualname = o->code_qualname ? (uint16_t)o->code_qualname : NONE;
 	l->str_length = (uint16_t)o->str_length;
 	l->bytes_size = (uint16_t)o->bytes_size;
@@ -151,8 +157,6 @@ static void layout__complete(struct python_offsets *o)
 	l->interpreter_threads = (uint16_t)o->interpreter_threads;
 	l->thread_next = (uint16_t)o->thread_next;
 	l->thread_interpreter = (uint16_t)o->thread_interpreter;
-	if (!l->thread_chunk)
-		l->thread_chunk = NONE;
 }
 
 int python_offsets__of(unsigned int minor, bool free_threaded, struct python_offsets *out)
@@ -257,8 +261,8 @@ static void debug__layout(struct debug_reader *r, const struct debug_fields *f, 
 	const struct python_layout table = *l;
 	uint16_t arguments = debug__code(r, f->code_arguments, 4);
 
-	l->top = (uint16_t)debug__at(r, f->top, 8, STATE_END);
-	l->thread_id = (uint16_t)debug__at(r, f->thread_id, 8, STATE_END);
+	l->top = (uint16_t)debug__at(r, f->top, 8, PYTHON_STATE_BYTES);
+	l->thread_id = (uint16_t)debug__at(r, f->thread_id, 8, PYTHON_STATE_BYTES);
 	l->frame_back = debug__frame(r, f->frame_back, 8);
 	l->frame_code = debug__frame(r, f->frame_code, 8);
 	l->frame_position = debug__frame(r, f->frame_position, 8);

@@ -8,10 +8,15 @@
  *	graph PATH REPLAYS NODES NS	on stderr, as it holds times: NS between the first node's
  *					start and the last one's end, all replays together
  *	chain PATH KERNEL LAUNCHES NS	likewise: the other thread's
+ *
+ * product_capture SECONDS goes on with captures for so long, and ends at the first that fails:
+ *
+ *	more: all of them alike		and their number on stderr
  */
 #include "tests/gpu/product_app.h"
 
 #include <atomic>
+#include <ctime>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -85,7 +90,8 @@ static NOINLINE void replay(cudaGraphExec_t exec, cudaStream_t s)
 	KEEP_FRAME();
 }
 
-static NOINLINE void capture(cudaStreamCaptureMode mode, const char *name, bool blocking)
+/* What all launches together have summed up by then. */
+static NOINLINE unsigned long long capture(cudaStreamCaptureMode mode, bool blocking)
 {
 	unsigned int flags = blocking ? cudaStreamDefault : cudaStreamNonBlocking;
 	cudaStream_t s, forked;
@@ -119,7 +125,6 @@ static NOINLINE void capture(cudaStreamCaptureMode mode, const char *name, bool 
 	OK(cudaStreamSynchronize(s));
 	OK(cudaMemcpyAsync(&sum, &device->sum, sizeof(sum), cudaMemcpyDeviceToHost, s));
 	OK(cudaStreamSynchronize(s));
-	printf("mode %s stream %s: sum %llu\n", name, blocking ? "blocking" : "other", sum);
 	OK(cudaGraphExecDestroy(exec));
 	OK(cudaGraphDestroy(graph));
 	OK(cudaEventDestroy(out));
@@ -127,19 +132,51 @@ static NOINLINE void capture(cudaStreamCaptureMode mode, const char *name, bool 
 	OK(cudaStreamDestroy(s));
 	OK(cudaStreamDestroy(forked));
 	KEEP_FRAME();
+	return sum;
 }
 
-int main(void)
+static const struct {
+	cudaStreamCaptureMode mode;
+	const char *name;
+} modes[] = {
+	{ cudaStreamCaptureModeGlobal, "global" },
+	{ cudaStreamCaptureModeThreadLocal, "thread-local" },
+	{ cudaStreamCaptureModeRelaxed, "relaxed" },
+};
+
+static double seconds(void)
 {
-	static const struct {
-		cudaStreamCaptureMode mode;
-		const char *name;
-	} modes[] = {
-		{ cudaStreamCaptureModeGlobal, "global" },
-		{ cudaStreamCaptureModeThreadLocal, "thread-local" },
-		{ cudaStreamCaptureModeRelaxed, "relaxed" },
-	};
-	unsigned long long ns = 0;
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Captures for so long; the number of those that did not add what each does. */
+static int capture_more(double want, unsigned long long sum, unsigned long long each)
+{
+	double end = seconds() + want;
+	int made = 0, wrong = 0;
+	unsigned long long now;
+
+	while (seconds() < end) {
+		/* The array of replays holds no more than those that are told of one by one. */
+		OK(cudaMemset(&device->replay, 0, sizeof(device->replay)));
+		now = capture(modes[made / 2 % 3].mode, made % 2);
+		wrong += now - sum != each;
+		sum = now;
+		made++;
+	}
+	printf("more: %s\n", wrong ? "not all alike" : "all of them alike");
+	fprintf(stderr, "more: %d captures\n", made);
+	return wrong;
+}
+
+int main(int argc, char **argv)
+{
+	double want = argc > 1 ? atof(argv[1]) : 0;
+	unsigned long long ns = 0, sum = 0, before = 0;
+	int wrong = 0;
 	cudaStream_t own, s;
 	static shared host;
 	pthread_t thread;
@@ -156,17 +193,24 @@ int main(void)
 	}
 	pthread_create(&thread, NULL, beside, own);
 	for (auto &m : modes)
-		for (int blocking = 0; blocking < 2; blocking++)
-			capture(m.mode, m.name, blocking);
+		for (int blocking = 0; blocking < 2; blocking++) {
+			before = sum;
+			sum = capture(m.mode, blocking);
+			printf("mode %s stream %s: sum %llu\n", m.name, blocking ? "blocking" : "other", sum);
+		}
+	OK(cudaMemcpy(&host, device, sizeof(host), cudaMemcpyDeviceToHost));
+	if (want > 0)
+		wrong = capture_more(want, sum, sum - before);
 	over = true;
 	pthread_join(thread, NULL);
 	OK(cudaDeviceSynchronize());
-	OK(cudaMemcpy(&host, device, sizeof(host), cudaMemcpyDeviceToHost));
+	OK(cudaMemcpy(&host.beside, &device->beside, sizeof(host.beside), cudaMemcpyDeviceToHost));
 	for (unsigned long long i = 0; i < host.replay; i++)
 		ns += host.replays[i].end - host.replays[i].begin;
-	fprintf(stderr, "graph main;capture;replay %llu %d %llu\n", host.replay, NODES + 1, ns);
+	if (want <= 0)
+		fprintf(stderr, "graph main;capture;replay %llu %d %llu\n", host.replay, NODES + 1, ns);
 	fprintf(stderr, "chain beside;beside_leaf k_beside %lu %llu\n", beside_launches,
 		host.beside.end);
 	printf("beside: %s\n", host.beside.begin == beside_launches ? "all ran" : "lost");
-	return host.beside.begin != beside_launches;
+	return wrong || host.beside.begin != beside_launches;
 }

@@ -3,7 +3,7 @@
 #
 # The product on a real GPU: run.sh DIR leaves its logs in DIR. Needs root, nvcc, a python3 with PyTorch
 # and a built gpucollect (GPUCOLLECT=PATH, default build/gpucollect). PRODUCT_PARTS picks parts (gap calibrate
-# chains capture hold torch attach sampled again after speed detach cpu python probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
+# chains capture hold torch attach sampled again after speed detach cpu python captures memcheck probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
 # PRODUCT_LIMIT the seconds after which no further step begins. PRODUCT_CONSTANTS="BUSY IDLE", as they stand
 # in gpu_timing/calibration.c, puts the constants that the gap part measures into a copy of the program; PRODUCT_KEEP=1 leaves those that the
 # calibrate part has saved to the parts that follow. Each step has its own
@@ -78,8 +78,8 @@ cupti=$(find "$site/nvidia" "$cuda/extras" -name 'libcupti.so.1*' 2>/dev/null | 
 export PRODUCT_CUPTI=$cupti
 headers=$(find "$site/nvidia" "$cuda" -name cupti.h -printf '%h\n' 2>/dev/null | head -1)
 built() { # what of the programs the parts need
-	if wants chains || wants attach; then echo chains; fi
-	wants capture && echo capture
+	if wants chains || wants attach || wants memcheck; then echo chains; fi
+	if wants capture || wants captures || wants memcheck; then echo capture; fi
 	wants gap && echo gap
 	wants calibrate && echo short
 	if wants speed || wants detach || wants cpu; then echo rate; fi
@@ -150,6 +150,36 @@ if wants capture; then
 	check 5 diff capture.plain capture.out2
 	check 10 python3 product_check.py chains capture.err folded/capture-launches.folded folded/capture-gpu.folded
 	head -40 folded/capture-gpu.folded >> "$log"
+fi
+
+if wants captures; then
+	log=$out/3-captures.txt
+	plain 30 captures ./product_capture 5
+	step 100 "$gpc" --launches all --metric gpu -y -o folded/captures-gpu.folded -- \
+		sh -c './product_capture "$1" > captures.out 2> captures.err; echo "status $?" > captures.status' sh "${PRODUCT_CAPTURES:-60}"
+	cat captures.plain-err captures.err captures.status >> "$log"
+	check 5 diff captures.plain captures.out
+	check 5 grep -q -x 'status 0' captures.status
+fi
+
+# What the sanitizer finds in a program, plain and recorded.
+if wants memcheck; then
+	log=$out/9-memcheck.txt
+	sanitizer=$(command -v compute-sanitizer || echo "$cuda/bin/compute-sanitizer")
+	for how in "product_chains idle 5" product_capture; do
+		# shellcheck disable=SC2086
+		plain 60 memcheck "$sanitizer" --tool memcheck ./$how
+		# shellcheck disable=SC2086
+		recorded 90 memcheck "$sanitizer" --tool memcheck ./$how
+		for f in memcheck.plain memcheck.out memcheck.out2; do
+			grep '^=========' $f > $f-found
+			head -n 20 $f-found >> "$log"
+		done
+		check 5 grep -q 'ERROR SUMMARY' memcheck.plain-found
+		check 5 diff memcheck.plain-found memcheck.out-found
+		check 5 diff memcheck.plain-found memcheck.out2-found
+		check 5 sh -c '[ -s folded/memcheck-gpu.folded ] && [ "$(sort -u memcheck.status)" = "$(cat memcheck.plain-status)" ]'
+	done
 fi
 
 if wants hold; then
