@@ -182,6 +182,12 @@ def second():
     both = Collector("-p", f"{one.pid},{two.pid}", "-d", "0.5").wait()
     check(both.status == 0 and list(both.by_pid) == [two.pid] and
           any("left out" in s and said in s for s in both.said), f"second: {both.status}: {both.said}")
+    # Nothing else that it was pointed at has the driver.
+    with subprocess.Popen(["sleep", "60"]) as other:
+        none = Collector("-p", f"{one.pid},{other.pid}", "--metric", "gpu", "-d", "0.5").wait()
+        other.kill()
+    check(none.status == 2 and any("none of the other processes" in s for s in none.said) and
+          "left alone, see above" in none.said[-1], f"second: nobody else: {none.status}: {none.said}")
     check(len(one.away()) == ALL_SLOTS, "second: the first one lost its slots")
     first = one.made()
     L.wait_for(lambda: one.made() > first + 200, "launches")
@@ -272,7 +278,8 @@ def kept_out():
                   f"kept out: {why} {options}: {run.status} {run.said}")
         run = Collector("--metric", "gpu", "-p", str(t.pid), "-d", "1").wait()
         check(run.status == 77 and any(why in s for s in run.said) and
-              any("--metric cpu" in s for s in run.said), f"kept out: {why}: {run.status} {run.said}")
+              any("--metric cpu" in s for s in run.said) and
+              not any("--metric launches" in s for s in run.said), f"kept out: {why}: {run.status} {run.said}")
         t.end()
 
 
