@@ -420,7 +420,8 @@ def dry():
 
 
 wanted = sys.argv[1:]
-for part in (several, children, in_the_middle, second, closes_descriptors, other_version, of_a_command, kept_out, nothing, group, everywhere, dry):
+for part in (several, children, in_the_middle, second, closes_descriptors, other_version,
+             of_a_command, kept_out, nothing, group, everywhere, dry):
     if not wanted or part.__name__ in wanted:
         before = check.failures
         part()
