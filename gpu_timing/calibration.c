@@ -30,7 +30,8 @@ static const struct known {
 	/* tests/simcuda: its events take the very times at which the work begins and ends. */
 	{ "Stand-in", 13, true, {
 		.kernels = EXACT,
-		.copies = { EXACT, EXACT, EXACT, EXACT, EXACT, EXACT, EXACT },
+		.copies = { EXACT, EXACT, EXACT, EXACT, EXACT, EXACT, EXACT, EXACT, EXACT, EXACT, EXACT,
+			    EXACT },
 		.no_gap = true,
 	} },
 };

@@ -12,5 +12,8 @@
 #else
 #include "gpu_timing/cuda_types_own.h"
 #endif
+#if !defined(HAVE_CUDA_H) || CUDA_VERSION < 12080
+#include "gpu_timing/cuda_types_batch.h"
+#endif
 
 #endif

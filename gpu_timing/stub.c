@@ -145,6 +145,22 @@ struct stub_args stub__args(uint32_t slot)
 	case SLOT_SET16:
 	case SLOT_SET16_PTDS:
 		return (struct stub_args){ .narrow = 2, .bits = 16 };
+	case SLOT_SET2D8_ASYNC:
+	case SLOT_SET2D8_ASYNC_PTSZ:
+	case SLOT_SET2D8:
+	case SLOT_SET2D8_PTDS:
+		return (struct stub_args){ .narrow = 3, .bits = 8 };
+	case SLOT_SET2D16_ASYNC:
+	case SLOT_SET2D16_ASYNC_PTSZ:
+	case SLOT_SET2D16:
+	case SLOT_SET2D16_PTDS:
+		return (struct stub_args){ .narrow = 3, .bits = 16 };
+	case SLOT_BATCH_ASYNC:
+	case SLOT_BATCH_ASYNC_PTSZ:
+		return (struct stub_args){ .on_stack = 3 };
+	case SLOT_BATCH_V2_ASYNC:
+	case SLOT_BATCH_V2_ASYNC_PTSZ:
+		return (struct stub_args){ .on_stack = 2 };
 	default:
 		return (struct stub_args){ 0 };
 	}

@@ -39,6 +39,11 @@ const char *channel__copy_text(enum copy_kind kind)
 		[COPY_PTOP] = "memcpy PtoP",
 		[COPY_HTOH] = "memcpy HtoH",
 		[COPY_SET] = "memset",
+		[COPY_HTOA] = "memcpy HtoA",
+		[COPY_ATOH] = "memcpy AtoH",
+		[COPY_ATOD] = "memcpy AtoD",
+		[COPY_DTOA] = "memcpy DtoA",
+		[COPY_ATOA] = "memcpy AtoA",
 	};
 
 	return text[(unsigned int)kind < NR_COPY_KINDS ? kind : COPY_UNKNOWN];

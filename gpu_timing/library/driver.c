@@ -133,6 +133,7 @@ static bool take_calls(struct driver *d)
 	if (!d->elapsed)
 		d->elapsed = call(d, "cuEventElapsedTime");
 	d->pointer_attributes = call(d, "cuPointerGetAttributes");
+	d->array_descriptor = call(d, "cuArray3DGetDescriptor_v2");
 	d->func_name = call(d, "cuFuncGetName");
 	d->kernel_name = call(d, "cuKernelGetName");
 	return d->version && d->device_name && d->ctx_get_current && d->ctx_get_device &&

@@ -45,6 +45,7 @@ struct driver {
 	/* Answers for any address; may be NULL. */
 	CUresult (*pointer_attributes)(unsigned int nr, CUpointer_attribute *attributes, void **values,
 				       CUdeviceptr at);
+	CUresult (*array_descriptor)(CUDA_ARRAY3D_DESCRIPTOR *d, CUarray array);	/* may be NULL */
 	CUresult (*func_name)(const char **name, CUfunction function);	/* may be NULL */
 	CUresult (*kernel_name)(const char **name, CUkernel kernel);	/* may be NULL */
 };

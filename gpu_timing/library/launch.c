@@ -127,6 +127,7 @@ void launch__begin(struct call *call, CUstream stream)
 	if (unlikely(t->at != call->place))
 		__atomic_store_n(&t->at, call->place, __ATOMIC_SEQ_CST);
 	crowd__enter(t);
+	call->marked = false;
 	call->counted = !strata__choose(t);
 	if (call->counted) {
 		session__leave(t, call->was_inside);
@@ -198,12 +199,6 @@ static void report(struct call *call, uint32_t name)
 	t->launch.id = 0;
 }
 
-/* Memory of the host that isn't pinned is copied by the call: its time is no gap before the copy. */
-static bool may_copy_itself(uint32_t kind)
-{
-	return kind != COPY_DTOD && kind != COPY_PTOP && kind != COPY_SET;
-}
-
 /* The end is recorded at once after the launch; all else can wait. */
 static void record_end(struct call *call)
 {
@@ -216,8 +211,6 @@ static void record_end(struct call *call)
 
 	r = lib.driver.event_record(b->end, call->stream);
 	b->gap = gap < UINT32_MAX ? (uint32_t)gap : UINT32_MAX;
-	if (t->launch.flags & LAUNCH_COPY && may_copy_itself(t->launch.grid[2]))
-		b->gap = 0;
 	if (r) {
 		call->cause = CAUSE_RECORD_FAILED;
 		call->error = r;
@@ -234,6 +227,22 @@ static void record_end(struct call *call)
 			b->load = LOAD_BUSY;
 		else	/* at once: each further question would leave a line in the error log */
 			harvest__meaning(b, r, &forget);
+	}
+}
+
+/* Memory of the host that isn't pinned is copied by the call: its time is no gap before the copy. */
+static bool may_copy_itself(uint32_t kind)
+{
+	switch (kind) {
+	case COPY_DTOD:
+	case COPY_PTOP:
+	case COPY_SET:
+	case COPY_ATOD:
+	case COPY_DTOA:
+	case COPY_ATOA:
+		return false;
+	default:
+		return true;
 	}
 }
 
@@ -258,6 +267,8 @@ static void publish(struct call *call, uint32_t name)
 	if (t->launch.flags & LAUNCH_COPY) {
 		b->copy = (uint16_t)t->launch.grid[2];
 		b->bytes = copy__bytes(t->launch.grid);
+		if (may_copy_itself(b->copy))
+			b->gap = 0;
 	}
 	b->device = load_relaxed(&call->context->device);
 	b->cause = (uint16_t)call->cause;
@@ -319,6 +330,40 @@ bool launch__is_ours(const struct call *call)
 	return likely(load_relaxed(&lib.memory->guard.owner)) && likely(call->t->turn == call->turn);
 }
 
+static void mark_end(struct call *call, CUresult result)
+{
+	struct thread *t = call->t;
+
+	call->marked = true;
+	if (result) {
+		call->cause = CAUSE_LAUNCH_FAILED;
+		call->error = result;
+		t->launch.flags |= LAUNCH_FAILED;
+	} else if (t->bracket && !call->cause &&
+		   load_acquire(&lib.memory->guard.open) == call->session) {
+		record_end(call);
+	}
+}
+
+bool launch__mark_end(struct call *call, struct launch_question *q)
+{
+	if (!launch__is_ours(call) || call->counted || call->cause == CAUSE_CAPTURED || !library__is_active())
+		return false;
+	q->saved = errno;
+	q->fp = fp__save();
+	q->since = now_if_asked();
+	mark_end(call, CUDA_SUCCESS);
+	return true;
+}
+
+void launch__answered(struct call *call, const struct launch_question *q)
+{
+	if (q->since)
+		call->spent += clock__ns() - q->since;
+	fp__restore(q->fp);
+	errno = q->saved;
+}
+
 void launch__end(struct call *call, CUresult result)
 {
 	struct thread *t = call->t;
@@ -336,14 +381,8 @@ void launch__end(struct call *call, CUresult result)
 	fp = fp__save();
 	since = now_if_asked();
 	bracketed = t->bracket;
-	if (result) {
-		call->cause = CAUSE_LAUNCH_FAILED;
-		call->error = result;
-		t->launch.flags |= LAUNCH_FAILED;
-	} else if (t->bracket && !call->cause &&
-		   load_acquire(&lib.memory->guard.open) == call->session) {
-		record_end(call);
-	}
+	if (!call->marked)
+		mark_end(call, result);
 	leave_stream(t);
 	if (session__enter(t, call->session, &was)) {
 		finish(call, result);

@@ -11,8 +11,15 @@
  *	result = original(…);
  *	launch__end(&call, result);
  *
- * A copy of which more is known once the driver has accepted it adds that to call.t->launch before
- * its end, if launch__is_ours().
+ * Of a copy more may be known once the driver has accepted it. What asks the driver for it comes behind
+ * the second record, so that the bracket isn't longer for it:
+ *
+ *	struct launch_question q;
+ *
+ *	if (!result && launch__mark_end(&call, &q)) {
+ *		call.t->launch.grid…
+ *		launch__answered(&call, &q);
+ *	}
  */
 #ifndef LIBRARY_LAUNCH_H
 #define LIBRARY_LAUNCH_H
@@ -34,12 +41,23 @@ struct call {
 	uint64_t spent;			/* ns, where a budget decides */
 	uint64_t place;			/* crowd__place() */
 	bool counted;			/* and no more: another of its stratum stands for it */
+	bool marked;			/* its end is recorded, if it is to be */
 	enum launch_cause cause;
 	CUresult error;
 };
 
+/* What the program must not notice of questions to the driver, and their cost. */
+struct launch_question {
+	uint64_t since;
+	uint32_t fp;
+	int saved;
+};
+
 void launch__begin(struct call *call, CUstream stream);
 void launch__end(struct call *call, CUresult result);
+/* False: nothing more is to be known of it: counted only, part of a graph, or no longer ours. */
+bool launch__mark_end(struct call *call, struct launch_question *q);
+void launch__answered(struct call *call, const struct launch_question *q);
 /*
  * After the driver's call: false if the process was forked inside of it, or the hook was left by a
  * jump and others were entered: then call->t is of another.

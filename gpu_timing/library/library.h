@@ -99,11 +99,12 @@ static inline bool library__is_active(void)
 	return load_relaxed(&lib.memory->guard.owner) && !load_relaxed(&lib.memory->guard.quiet);
 }
 
-/* The hook for a slot (hooks.c, upkeep.c, holds.c, copies.c). */
+/* The hook for a slot (hooks.c, upkeep.c, holds.c, copies.c, shapes.c). */
 void *hook__of(uint32_t slot);
 void *hook__launch(uint32_t slot);
 void *hook__upkeep(uint32_t slot);
 void *hook__hold(uint32_t slot);
 void *hook__copy(uint32_t slot);
+void *hook__shape(uint32_t slot);
 
 #endif

@@ -11,6 +11,7 @@ product_check.py speed LINES                 "HOW NAME US CPU_US": medians, as r
 product_check.py constants FROM TO BUSY IDLE BUSY IDLE  a copy with other constants of the device
 product_check.py agree JSON SAVED            constants of two calibrations
 product_check.py short HOW RECORDS OUT GPU   mean times of what product_short made against CUPTI's records
+product_check.py copies RECORDS OUT GPU BYTES SAID  copies and sets: the account, CUPTI's records, what was shown
 product_check.py stacks FOLDED               ends and roots of all stacks, what they go through
 Exit status 1 if something that must hold does not.
 """
@@ -274,6 +275,51 @@ def short_ones(how, records, out, gpu):
             fail(f"{what}: {more / 1e3:+.3f} us from CUPTI's record")
 
 
+def copies(records, out, gpu, shown, said):
+    """
+    Bytes of each path are the program's own, their number, too; the time of each kind is CUPTI's. That has no kind
+    of its own for what cuMemcpyPeer moves within a device, and as many records of a call as it likes: told only.
+    """
+    want, bytes_of = collections.Counter(), {}
+    for count, size, what, path in re.findall(r"^copy (\d+) (\d+) (mem\w+(?: \w+)?) (\S+)$", open(out).read(), re.M):
+        want[what, "count"] += int(count)
+        want[what, "bytes"] += int(size)
+        bytes_of[path.split(";")[-1], what] = int(size)
+    got = {}
+    for metric, path in ("ns", gpu), ("bytes", shown):
+        for line in open(path, encoding="utf-8"):
+            stack, _, weight = line.rstrip("\n").rpartition(" ")
+            frames = stack.split(";")
+            what = frames[-1][len("[GPU] "):]
+            name = next((bare(f) for f in frames if (bare(f), what) in bytes_of), None)
+            got[what, metric] = got.get((what, metric), 0) + int(weight)
+            if metric == "bytes":
+                got[name, what] = got.get((name, what), 0) + int(weight)
+    for key, size in bytes_of.items():
+        if got.get(key) != size:
+            fail(f"{key}: {got.get(key)} bytes, not {size}")
+    if None in {key[0] for key in got}:
+        fail("copies of no known path")
+    summary = next(x for x in map(json.loads, re.findall(r'^{"gpucollect":.*', open(said).read(), re.M))
+                   if x["gpucollect"] == "summary")
+    made = sum(n for (_, metric), n in want.items() if metric == "count")
+    if (summary["copies"], summary["copies_timed"]) != (made, made):
+        fail(f"{summary['copies']} copies, {summary['copies_timed']} timed, of {made}")
+    theirs = {r[4]: (int(r[0]), int(r[5]), int(r[2])) for r in (x.rstrip("\n").split("\t") for x in open(records))}
+    kinds = {what for what, _ in want}
+    for group in [("memcpy DtoD", "memcpy PtoP")] + [(k,) for k in sorted(kinds - {"memcpy DtoD", "memcpy PtoP"})]:
+        n, size, ns = (sum(theirs.get(k, (0, 0, 0))[i] for k in group) for i in range(3))
+        mine = sum(got.get((k, "ns"), 0) for k in group)
+        count, moved = (sum(want[k, x] for k in group) for x in ("count", "bytes"))
+        off = (mine / ns - 1) * 100 if ns else 0
+        print(f"  {' and '.join(group):27} {count:5} calls, CUPTI {n:5} copies; {moved} bytes, CUPTI {size}; "
+              f"{mine / count / 1e3:.2f} us, CUPTI {ns / count / 1e3:.2f} ({off:+.2f} %)")
+        if size != moved:
+            fail("not the bytes that CUPTI has")
+        if abs(off) > 5 or not ns:
+            fail("over 5 % from CUPTI's time")
+
+
 def speed(path):
     wall, cpu = collections.defaultdict(list), collections.defaultdict(list)
     for line in open(path):
@@ -333,7 +379,7 @@ def stacks(path):
 
 
 {"chains": chains, "paths": paths, "cupti": cupti, "total": total, "speed": speed,
- "where": where, "constants": constants, "agree": agree, "short": short_ones,
+ "where": where, "constants": constants, "agree": agree, "short": short_ones, "copies": copies,
  "stacks": stacks, "sampled": sampled}[sys.argv[1]](*sys.argv[2:])
 print("  ok" if not bad else f"  {bad} wrong")
 sys.exit(bad != 0)

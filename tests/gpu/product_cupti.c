@@ -3,7 +3,8 @@
  * The independent reference: CUPTI's kernel records by name, with the sum of their durations. A
  * library for CUDA_INJECTION64_PATH; PRODUCT_CUPTI names libcupti, PRODUCT_OUT the file that
  * gets, at the end, one line for each kernel: records, of them in graphs, ns, ns in graphs, name. With
- * PRODUCT_COPIES also for each kind of copy, by gpucollect's names. A program may have only a window
+ * PRODUCT_COPIES also for each kind of copy, by gpucollect's names, and their bytes behind it; a record of
+ * several copies of a batch counts as so many. A program may have only a window
  * counted: product_cupti_begin and _end, each with the device idle.
  */
 #include <cupti.h>
@@ -25,7 +26,7 @@ static __typeof__(&cuptiActivityFlushAll) flush_all;
 static struct kernel {
 	char *name;
 	unsigned long records, in_graphs;
-	uint64_t ns, ns_in_graphs;
+	uint64_t ns, ns_in_graphs, bytes;
 } kernel[MAX_NAMES];
 static unsigned long dropped;
 static bool over;		/* the window: nothing counts any more */
@@ -57,30 +58,57 @@ static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *size, size_t *max_rec
 		*size = 0;
 }
 
-/* What a record is of, and its time; NULL: nothing that is counted. */
-static const char *read_record(const CUpti_Activity *record, uint64_t *ns, bool *in_graph)
+struct seen {
+	uint64_t ns, bytes, copies;
+	bool in_graph;
+};
+
+static const char *copy_name(uint8_t kind)
+{
+	switch (kind) {
+	case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD: return "memcpy HtoD";
+	case CUPTI_ACTIVITY_MEMCPY_KIND_DTOH: return "memcpy DtoH";
+	case CUPTI_ACTIVITY_MEMCPY_KIND_DTOD: return "memcpy DtoD";
+	case CUPTI_ACTIVITY_MEMCPY_KIND_PTOP: return "memcpy PtoP";
+	case CUPTI_ACTIVITY_MEMCPY_KIND_HTOH: return "memcpy HtoH";
+	case CUPTI_ACTIVITY_MEMCPY_KIND_HTOA: return "memcpy HtoA";
+	case CUPTI_ACTIVITY_MEMCPY_KIND_ATOH: return "memcpy AtoH";
+	case CUPTI_ACTIVITY_MEMCPY_KIND_ATOD: return "memcpy AtoD";
+	case CUPTI_ACTIVITY_MEMCPY_KIND_DTOA: return "memcpy DtoA";
+	case CUPTI_ACTIVITY_MEMCPY_KIND_ATOA: return "memcpy AtoA";
+	default: return "memcpy";
+	}
+}
+
+/* What a record is of; NULL: nothing that is counted. */
+static const char *read_record(const CUpti_Activity *record, struct seen *seen)
 {
 	const CUpti_ActivityKernel10 *kernel = (const void *)record;
+	const CUpti_ActivityMemcpyPtoP4 *peer = (const void *)record;
 	const CUpti_ActivityMemcpy6 *copy = (const void *)record;
 	const CUpti_ActivityMemset4 *set = (const void *)record;
 
+	seen->copies = 1;
 	switch (record->kind) {
 	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-		*ns = kernel->end - kernel->start;
-		*in_graph = kernel->graphId != 0;
+		seen->ns = kernel->end - kernel->start;
+		seen->in_graph = kernel->graphId != 0;
 		return kernel->name ? kernel->name : "(no name)";
 	case CUPTI_ACTIVITY_KIND_MEMCPY:
-		*ns = copy->end - copy->start;
-		*in_graph = copy->graphId != 0;
-		switch (copy->copyKind) {
-		case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD: return "memcpy HtoD";
-		case CUPTI_ACTIVITY_MEMCPY_KIND_DTOH: return "memcpy DtoH";
-		case CUPTI_ACTIVITY_MEMCPY_KIND_DTOD: return "memcpy DtoD";
-		default: return "memcpy";
-		}
+		seen->ns = copy->end - copy->start;
+		seen->in_graph = copy->graphId != 0;
+		seen->bytes = copy->bytes;
+		seen->copies = copy->copyCount ? copy->copyCount : 1;
+		return copy_name(copy->copyKind);
+	case CUPTI_ACTIVITY_KIND_MEMCPY2:
+		seen->ns = peer->end - peer->start;
+		seen->in_graph = peer->graphId != 0;
+		seen->bytes = peer->bytes;
+		return "memcpy PtoP";
 	case CUPTI_ACTIVITY_KIND_MEMSET:
-		*ns = set->end - set->start;
-		*in_graph = set->graphId != 0;
+		seen->ns = set->end - set->start;
+		seen->in_graph = set->graphId != 0;
+		seen->bytes = set->bytes;
 		return "memset";
 	default:
 		return NULL;
@@ -97,9 +125,8 @@ static void CUPTIAPI take_buffer(CUcontext ctx, uint32_t stream, uint8_t *buffer
 	(void)size;
 	pthread_mutex_lock(&lock);
 	while (next_record(buffer, valid, &record) == CUPTI_SUCCESS) {
-		bool in_graph = false;
-		uint64_t ns = 0;
-		const char *name = over ? NULL : read_record(record, &ns, &in_graph);
+		struct seen seen = { 0 };
+		const char *name = over ? NULL : read_record(record, &seen);
 		struct kernel *k = name ? find(name) : NULL;
 
 		if (!name)
@@ -108,11 +135,12 @@ static void CUPTIAPI take_buffer(CUcontext ctx, uint32_t stream, uint8_t *buffer
 			dropped++;
 			continue;
 		}
-		k->records++;
-		k->ns += ns;
-		if (in_graph) {
+		k->records += seen.copies;
+		k->ns += seen.ns;
+		k->bytes += seen.bytes;
+		if (seen.in_graph) {
 			k->in_graphs++;
-			k->ns_in_graphs += ns;
+			k->ns_in_graphs += seen.ns;
 		}
 	}
 	pthread_mutex_unlock(&lock);
@@ -127,7 +155,8 @@ __attribute__((visibility("default"))) void product_cupti_begin(void)
 	flush_all(1);
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < MAX_NAMES; i++)
-		kernel[i].records = kernel[i].in_graphs = kernel[i].ns = kernel[i].ns_in_graphs = 0;
+		kernel[i].records = kernel[i].in_graphs = kernel[i].ns = kernel[i].ns_in_graphs =
+			kernel[i].bytes = 0;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -152,11 +181,12 @@ static void at_exit(void)
 		return;
 	for (i = 0; i < MAX_NAMES; i++)
 		if (kernel[i].name && kernel[i].records)
-			fprintf(out, "%lu\t%lu\t%llu\t%llu\t%s\n", kernel[i].records,
+			fprintf(out, "%lu\t%lu\t%llu\t%llu\t%s\t%llu\n", kernel[i].records,
 				kernel[i].in_graphs, (unsigned long long)kernel[i].ns,
-				(unsigned long long)kernel[i].ns_in_graphs, kernel[i].name);
+				(unsigned long long)kernel[i].ns_in_graphs, kernel[i].name,
+				(unsigned long long)kernel[i].bytes);
 	if (dropped)
-		fprintf(out, "%lu\t0\t0\t0\t(dropped)\n", dropped);
+		fprintf(out, "%lu\t0\t0\t0\t(dropped)\t0\n", dropped);
 	fclose(out);
 }
 
@@ -176,6 +206,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 	    register_callbacks(give_buffer, take_buffer) ||
 	    activity_enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) ||
 	    (getenv("PRODUCT_COPIES") && (activity_enable(CUPTI_ACTIVITY_KIND_MEMCPY) ||
+					  activity_enable(CUPTI_ACTIVITY_KIND_MEMCPY2) ||
 					  activity_enable(CUPTI_ACTIVITY_KIND_MEMSET))))
 		fprintf(stderr, "product_cupti: CUPTI could not be set up\n");
 	else

@@ -3,7 +3,8 @@
 #
 # The product on a real GPU: run.sh DIR leaves its logs in DIR. Needs root, nvcc, a python3 with PyTorch
 # and a built gpucollect (GPUCOLLECT=PATH, default build/gpucollect). PRODUCT_PARTS picks parts (gap calibrate
-# chains capture hold torch attach sampled again after speed detach cpu python captures memcheck probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
+# copies chains capture hold torch attach sampled again after speed detach cpu python captures memcheck probes), PRODUCT_ROUNDS the interleaved
+# rounds of the speed part,
 # PRODUCT_LIMIT the seconds after which no further step begins. PRODUCT_CONSTANTS="BUSY IDLE", as they stand
 # in gpu_timing/calibration.c, puts the constants that the gap part measures into a copy of the program; PRODUCT_KEEP=1 leaves those that the
 # calibrate part has saved to the parts that follow. Each step has its own
@@ -82,6 +83,7 @@ built() { # what of the programs the parts need
 	if wants capture || wants captures || wants memcheck; then echo capture; fi
 	wants gap && echo gap
 	wants calibrate && echo short
+	wants copies && echo copies
 	if wants speed || wants detach || wants cpu; then echo rate; fi
 }
 for p in $(built); do
@@ -119,6 +121,24 @@ if wants calibrate; then
 			PRODUCT_COPIES=1 ./product_short $how 500
 		check 20 "$gpc" --launches all --metric gpu -y -o "folded/short-$how.folded" -- sh -c './product_short "$@" > "$0"' "short-$how.out" $how 500
 		check 5 python3 product_check.py short $how "short-$how.cupti" "short-$how.out" "folded/short-$how.folded"
+	done
+	[ -n "${PRODUCT_KEEP:-}" ] || rm -f "$saved"
+fi
+
+if wants copies; then
+	log=$out/2-copies.txt
+	saved=/var/lib/gpucollect/calibration
+	[ -f "$saved" ] || step 30 "$gpc" calibrate
+	for how in shapes batch; do
+		step 20 env CUDA_INJECTION64_PATH="$work/product_cupti.so" PRODUCT_OUT="$work/copies-$how.cupti" \
+			PRODUCT_COPIES=1 ./product_copies $how
+		for metric in gpu bytes; do
+			# shellcheck disable=SC2016
+			check 20 sh -c '"$0" --launches all --json --metric "$1" -y -o "folded/$2-$1.folded" -- sh -c "./product_copies $3 > $2.out" 2> "$2-$1.json"' \
+				"$gpc" $metric copies-$how $how
+		done
+		check 5 python3 product_check.py copies copies-$how.cupti copies-$how.out folded/copies-$how-gpu.folded \
+			folded/copies-$how-bytes.folded copies-$how-bytes.json
 	done
 	[ -n "${PRODUCT_KEEP:-}" ] || rm -f "$saved"
 fi

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A program by chance, the same for the same numbers: three threads take turns in contexts, streams
- * of all kinds, events, launches by all entries, waits that it ends itself, captures, graphs, and calls
- * that fail. Prints each call with its result; what depends on the device's pace is left out, so that
- * two runs print the same.
+ * of all kinds, events, launches, copies and sets by all entries, waits that it ends itself, captures,
+ * graphs, and calls that fail. Prints each call with its result; what depends on the device's pace is left
+ * out, so that two runs print the same.
  *
  *	gpu_random SEED [TURNS] [ENTRY FIFO]	default 150 turns
  *
@@ -12,6 +12,7 @@
  * (STANDIN_DEVICES=2). Only for the virtual device: what it does to handles is no good idea elsewhere.
  */
 #include <semaphore.h>
+#include "tests/programs/gpu_random_copies.h"
 #include "tests/programs/gpu_random_graphs.h"
 #include "tests/programs/gpu_random_objects.h"
 
@@ -36,8 +37,24 @@ static void launch_some(void)
 
 	if (w.s && !one_in(4))
 		set_ctx_of(w.s->ctx);
-	while (n--)
-		launch_into(entry__pick(), w);
+	while (n--) {
+		if (one_in(4))
+			copy_into(w, false);
+		else
+			launch_into(entry__pick(), w);
+	}
+}
+
+/* A call without a stream waits for all that comes before it. */
+static void copy_some(void)
+{
+	struct where w = where__pick(false);
+
+	release_all();
+	if (w.s && !one_in(4))
+		set_ctx_of(w.s->ctx);
+	for (int n = 1 + (int)below(4); n; n--)
+		copy_into(w, true);
 }
 
 /* A chain whose members may overlap: the stream has no launch timed from then on. */
@@ -97,8 +114,12 @@ static void hold(void)
 	used_words++;
 	if (w.s)
 		set_ctx_of(w.s->ctx);
-	while (burst--)
-		launch_into(entry__pick(), to);
+	while (burst--) {
+		if (one_in(6))
+			copy_into(to, false);
+		else
+			launch_into(entry__pick(), to);
+	}
 }
 
 static void release(void)
@@ -176,8 +197,8 @@ static const struct {
 	unsigned share;
 	void (*turn)(void);
 } table[] = {
-	{ 45, launch_some }, { 2, launch_chain }, { 3, bracket }, { 8, make_stream }, { 4, end_stream },
-	{ 4, make_event }, { 2, end_event }, { 6, record }, { 6, wait_event }, { 6, ask },
+	{ 45, launch_some }, { 12, copy_some }, { 2, launch_chain }, { 3, bracket }, { 8, make_stream },
+	{ 4, end_stream }, { 4, make_event }, { 2, end_event }, { 6, record }, { 6, wait_event }, { 6, ask },
 	{ 6, synchronize }, { 4, hold }, { 5, release }, { 4, host_function },
 	{ 4, begin_capture }, { 6, end_captures }, { 4, fork_and_join }, { 2, capture_own },
 	{ 1, exchange_mode }, { 2, build_graph }, { 1, update_graph }, { 2, end_graph }, { 5, load_module },
@@ -333,6 +354,7 @@ static void begin(void)
 	MUST(cuMemAllocHost_v2(&p, WORDS * sizeof(*words)));
 	words = p;
 	memset(words, 0, WORDS * sizeof(*words));
+	make_memory();
 	load_module();
 	new_stream(CU_STREAM_NONBLOCKING);
 	for (int i = 0; i < THREADS; i++) {

@@ -22,6 +22,7 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphNode_st *CUgraphNode;
 typedef struct CUgraphExec_st *CUgraphExec;
+typedef struct CUarray_st *CUarray;
 typedef unsigned long long CUdeviceptr;
 typedef void (*CUhostFn)(void *);
 typedef void (*CUstreamCallback)(CUstream, CUresult, void *);
@@ -115,6 +116,78 @@ typedef struct {
 	CUgraphNode from, node;
 } CUgraphUpdateInfo;
 
+enum { CU_MEMORY_HOST = 1, CU_MEMORY_DEVICE = 2, CU_MEMORY_ARRAY = 3, CU_MEMORY_UNIFIED = 4 };
+enum { CU_FORMAT_UINT8 = 1, CU_FORMAT_UINT16 = 2, CU_FORMAT_UINT32 = 3, CU_FORMAT_FLOAT = 0x20 };
+enum { CU_OPERAND_POINTER = 1, CU_OPERAND_ARRAY = 2 };
+enum { CU_ORDER_STREAM = 1, CU_ORDER_CALL = 2, CU_ORDER_ANY = 3 };
+
+typedef struct {
+	size_t width, height, depth;		/* in elements; 0: that dimension isn't there */
+	int format;
+	unsigned channels, flags;
+} CUarrayShape;				/* CUDA_ARRAY3D_DESCRIPTOR */
+
+typedef struct {
+	size_t x, y;
+	int type;
+	const void *host;
+	CUdeviceptr device;
+	CUarray array;
+	size_t pitch;
+} CUside2D;
+
+typedef struct {
+	CUside2D from, to;
+	size_t width, height;			/* width in bytes */
+} CUcopy2D;				/* CUDA_MEMCPY2D */
+
+typedef struct {
+	size_t x, y, z, lod;
+	int type;
+	const void *host;
+	CUdeviceptr device;
+	CUarray array;
+	CUcontext context;			/* NULL but of a copy between contexts */
+	size_t pitch, height;
+} CUside3D;
+
+typedef struct {
+	CUside3D from, to;
+	size_t width, height, depth;
+} CUcopy3D;				/* CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER */
+
+typedef struct {
+	int order;
+	int from_hint[2], to_hint[2];
+	unsigned flags;
+} CUcopyAttributes;			/* CUmemcpyAttributes */
+
+typedef struct {
+	int type;
+	union {
+		struct {
+			CUdeviceptr at;
+			size_t row, layer;
+			int hint[2];
+		} pointer;
+		struct {
+			CUarray array;
+			size_t x, y, z;
+		} array;
+	} op;
+} CUoperand;				/* CUmemcpy3DOperand */
+
+typedef struct {
+	CUoperand from, to;
+	size_t width, height, depth;		/* in elements */
+	int order;
+	unsigned flags;
+} CUbatchCopy;				/* CUDA_MEMCPY3D_BATCH_OP */
+
+_Static_assert(sizeof(CUarrayShape) == 40, "array descriptor");
+_Static_assert(sizeof(CUcopy2D) == 128 && offsetof(CUcopy2D, width) == 112, "2D copy");
+_Static_assert(sizeof(CUcopy3D) == 200 && offsetof(CUcopy3D, width) == 176, "3D copy");
+_Static_assert(sizeof(CUcopyAttributes) == 24 && sizeof(CUbatchCopy) == 112, "batches");
 _Static_assert(sizeof(CUlaunchAttribute) == 72, "launch attribute");
 _Static_assert(sizeof(CUlaunchConfig) == 56, "launch configuration");
 _Static_assert(sizeof(CUkernelNodeParams) == 72, "kernel node");

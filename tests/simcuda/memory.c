@@ -14,15 +14,6 @@ static void *host(CUdeviceptr p)
 	return (void *)(uintptr_t)p;
 }
 
-/* One call: what it is, and where. */
-struct op {
-	const char *entry;
-	const char *kind;		/* for the truth */
-	size_t bytes;
-	CUstream stream;
-	bool ptsz, async;
-};
-
 /* Held: its line is written when it has been placed, by whoever does that. */
 static void push(CUstream s, const struct work *w, const struct truth_line *l)
 {
@@ -35,8 +26,7 @@ static void push(CUstream s, const struct work *w, const struct truth_line *l)
 	*i->truth = *l;
 }
 
-/* Takes its place in the stream; *done: it has become a node instead. */
-static CUresult occupy(const struct op *op, CUstream *s, bool *done)
+CUresult copy__occupy(const struct op *op, CUstream *s, bool *done)
 {
 	struct thread *t = thread__self();
 	struct work w = { .ns = COPY_NS(op->bytes), .copy = true };
@@ -73,7 +63,7 @@ static CUresult occupy(const struct op *op, CUstream *s, bool *done)
 	return CU_OK;
 }
 
-static CUresult finish(CUstream s, bool async)
+CUresult copy__finish(CUstream s, bool async)
 {
 	if (async)
 		return CU_OK;
@@ -84,11 +74,7 @@ static CUresult finish(CUstream s, bool async)
 /* Of a copy between any two addresses. */
 static const char *direction(const void *to, const void *from)
 {
-	bool to_device = memory__type(to) == MEMORY_DEVICE;
-
-	if (memory__type(from) == MEMORY_DEVICE)
-		return to_device ? "memcpy_DtoD" : "memcpy_DtoH";
-	return to_device ? "memcpy_HtoD" : "memcpy_HtoH";
+	return copy__name(copy__place(from), copy__place(to));
 }
 
 static CUresult copy(const struct op *op, void *to, const void *from)
@@ -100,12 +86,28 @@ static CUresult copy(const struct op *op, void *to, const void *from)
 
 	if (!whole.kind)
 		whole.kind = direction(to, from);
-	r = occupy(&whole, &s, &done);
+	r = copy__occupy(&whole, &s, &done);
 	if (r || done)
 		return r;
 	if (op->bytes)
 		memmove(to, from, op->bytes);
-	return finish(s, op->async);
+	return copy__finish(s, op->async);
+}
+
+enum place copy__place(const void *p)
+{
+	return memory__type(p) == MEMORY_DEVICE ? OF_DEVICE : OF_HOST;
+}
+
+const char *copy__name(enum place from, enum place to)
+{
+	static const char *const names[3][3] = {
+		[OF_HOST] = { "memcpy_HtoH", "memcpy_HtoD", "memcpy_HtoA" },
+		[OF_DEVICE] = { "memcpy_DtoH", "memcpy_DtoD", "memcpy_DtoA" },
+		[OF_ARRAY] = { "memcpy_AtoH", "memcpy_AtoD", "memcpy_AtoA" },
+	};
+
+	return names[from][to];
 }
 
 /* The value's bytes again and again; sets without a stream run beside the host, too. */
@@ -113,7 +115,7 @@ static CUresult set(const struct op *op, CUdeviceptr to, const void *value, size
 {
 	CUstream s;
 	bool done;
-	CUresult r = occupy(op, &s, &done);
+	CUresult r = copy__occupy(op, &s, &done);
 
 	for (size_t i = 0; !r && !done && i < op->bytes; i += size)
 		memcpy((char *)host(to) + i, value, size);

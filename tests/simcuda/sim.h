@@ -28,7 +28,7 @@
 
 enum sim_magic {
 	M_CTX = 0x43545831, M_MODULE, M_FUNC, M_LIBRARY, M_KERNEL, M_STREAM, M_EVENT, M_GRAPH,
-	M_NODE, M_EXEC, M_DEAD,
+	M_NODE, M_EXEC, M_ARRAY, M_DEAD,
 };
 
 enum sim_state { SIM_RAW, SIM_READY, SIM_FORKED, SIM_GONE };
@@ -281,7 +281,31 @@ CUresult capture__wait(CUstream s, CUevent e, bool external, bool *done);
 CUresult capture__legacy_used(CUstream s);
 void capture__forget_stream(CUstream s);
 
-/* --- memory (memory.c, pointers.c) ------------------------------------------------------------ */
+/* --- memory (memory.c, shapes.c, arrays.c, pointers.c) ---------------------------------------- */
+/* One call that copies or sets: what it is, and where. */
+struct op {
+	const char *entry;
+	const char *kind;		/* for the truth */
+	size_t bytes;
+	CUstream stream;
+	bool ptsz, async;
+};
+/* Takes its place in the stream; *done: it has become a node instead. */
+CUresult copy__occupy(const struct op *op, CUstream *s, bool *done);
+CUresult copy__finish(CUstream s, bool async);
+enum place { OF_HOST, OF_DEVICE, OF_ARRAY };
+enum place copy__place(const void *p);
+const char *copy__name(enum place from, enum place to);
+struct CUarray_st {
+	unsigned magic;
+	CUarrayShape shape;
+	size_t element;			/* bytes of one */
+	char *data;
+};
+static inline bool array__alive(CUarray a)
+{
+	return a && a->magic == M_ARRAY;
+}
 enum sim_memory { MEMORY_UNKNOWN = 0, MEMORY_PINNED = 1, MEMORY_DEVICE = 2 };	/* as CUmemorytype */
 void *memory__allocate(size_t n, enum sim_memory type);
 void memory__free(void *p);

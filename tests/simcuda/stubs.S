@@ -63,6 +63,11 @@ simcuda_gone:
 	push	%rax
 	mov	0x10(%rbp), %eax
 	push	%rax
+	.elseif	\words == 3
+	sub	$8, %rsp
+	push	0x20(%rbp)
+	push	0x18(%rbp)
+	push	0x10(%rbp)
 	.elseif	\words == 2
 	push	0x18(%rbp)
 	push	0x10(%rbp)
@@ -71,7 +76,7 @@ simcuda_gone:
 	.endif
 	.endm
 
-	/* A bool-sized or short value in the second register is widened. */
+	/* A bool-sized or short value in the second or third register is widened. */
 	.macro	WIDEN name
 	.irp	narrow, cuMemsetD8_v2, cuMemsetD8_v2_ptds, cuMemsetD8Async, cuMemsetD8Async_ptsz
 	.ifc	\name, \narrow
@@ -81,6 +86,16 @@ simcuda_gone:
 	.irp	narrow, cuMemsetD16_v2, cuMemsetD16_v2_ptds, cuMemsetD16Async, cuMemsetD16Async_ptsz
 	.ifc	\name, \narrow
 	movzwl	%si, %esi
+	.endif
+	.endr
+	.irp	narrow, cuMemsetD2D8_v2, cuMemsetD2D8_v2_ptds, cuMemsetD2D8Async, cuMemsetD2D8Async_ptsz
+	.ifc	\name, \narrow
+	movzbl	%dl, %edx
+	.endif
+	.endr
+	.irp	narrow, cuMemsetD2D16_v2, cuMemsetD2D16_v2_ptds, cuMemsetD2D16Async, cuMemsetD2D16Async_ptsz
+	.ifc	\name, \narrow
+	movzwl	%dx, %edx
 	.endif
 	.endr
 	.endm

@@ -6,7 +6,7 @@
 SEEDS=1000 tests/run.sh system/48-random    so many seeds (two to ten a second); without, those of 60 s
 SEED=17 tests/run.sh system/48-random       this one alone; TURNS=40 makes it a shorter program
 
-Each runs alone and with the timing library: it prints the same, and the device counts no use of a
+Copies and sets are launches here, with a kind for the kernel and their bytes for the grid. Each runs alone and with the timing library: it prints the same, and the device counts no use of a
 dead handle and no line in the error log that are not its own. Each launch has one site and one result,
 with what the program knows of it: entry, kernel, shape, stream, context. A duration is the device's own.
 What has none has the one cause that follows from the program's situation as it prints it, or one of
@@ -20,8 +20,8 @@ import sys
 import time
 
 import timing
-from timing import CAPTURED, CONTEXT_GONE, DISTURBED, ENTRIES, ENTRY, F_CAPTURED, F_COOPERATIVE, F_FAILED, \
-    F_GRAPH, F_NO_BLOCK, F_PDL, F_PTSZ, F_STREAM_UNKNOWN, F_TIMED, LAUNCH_FAILED, NONE, NO_END, \
+from timing import CAPTURED, CONTEXT_GONE, DISTURBED, ENTRIES, ENTRY, F_CAPTURED, F_COOPERATIVE, F_COPY, \
+    F_FAILED, F_GRAPH, F_NO_BLOCK, F_PDL, F_PTSZ, F_STREAM_UNKNOWN, F_TIMED, LAUNCH_FAILED, NONE, NO_END, \
     OTHER_CONTEXT, OUTSTANDING, PDL, TMP
 
 sys.path.insert(0, os.path.join(timing.TOP, "tests/tools"))
@@ -32,6 +32,7 @@ TURNS = int(os.environ.get("TURNS", "150"))
 SECONDS = 60
 MULTI = "cuLaunchCooperativeKernelMultiDevice"
 OLD = ("cuLaunch", "cuLaunchGrid", "cuLaunchGridAsync")
+ALL_ENTRIES = timing.entries()
 # What a thread may be inside of while another one launches.
 OUTER = [e for e in ENTRIES[1:] if "Graph" not in e and e != MULTI]
 HELD_FREELY = 4     # brackets without an end before one may be left out by chance (ALL_HELD)
@@ -55,12 +56,14 @@ class Launch:
         self.pdl, self.event, self.cooperative = (c == "1" for c in self.attributes)
         self.asked, self.status = map(int, self.asked.split(":"))
         self.graph = "Graph" in self.entry
+        self.copy = self.entry.startswith("cuMem")
         # The driver is not asked about a default stream where no context is current.
         self.unknown = self.asked != 0 and (self.key[0] == "s" or self.current != 0)
         self.captured = not self.asked and self.status != 0
 
     def flags(self):
-        flags = F_PTSZ if self.entry.endswith("_ptsz") else 0
+        flags = F_PTSZ if self.entry.endswith(("_ptsz", "_ptds")) else 0
+        flags |= F_COPY if self.copy else 0
         flags |= F_COOPERATIVE if "Cooperative" in self.entry or self.cooperative else 0
         flags |= F_GRAPH if self.graph else 0
         flags |= F_NO_BLOCK if self.entry in OLD else 0
@@ -153,16 +156,25 @@ def match_truth(launches, sites, truths):
     return found, [t for pools in groups.values() for pool in pools for t in pool]
 
 
+def copy_is_right(l, site, result):
+    """Its probe may not know everything yet."""
+    low, high, kind = map(int, site.grid.split(","))
+    return (timing.KINDS[result.copy].replace(" ", "_"), result.bytes) == (l.kernel, int(l.grid)) and \
+        kind in (0, result.copy) and low + (high << 32) in (0, result.bytes)
+
+
 def compare_one(l, site, result, truth, channel, allowed, may_not_run):
     """What differs, or None."""
     failed_list = l.entry == MULTI and l.result
-    if (ENTRIES[site.entry], ENTRIES[result.entry]) != (l.entry, l.entry):
+    if (ALL_ENTRIES[site.entry], ALL_ENTRIES[result.entry]) != (l.entry, l.entry):
         return "entry"
-    if not l.graph and not l.result and channel.kernel(result) != l.kernel:
+    if l.copy and not l.result and not l.captured and not copy_is_right(l, site, result):
+        return f"kind {timing.KINDS[result.copy]}, {result.bytes} bytes"
+    if not l.graph and not l.copy and not l.result and channel.kernel(result) != l.kernel:
         return f"kernel {channel.kernel(result)}"
-    if not l.graph and not failed_list and site.grid != l.grid:
+    if not l.graph and not l.copy and not failed_list and site.grid != l.grid:
         return "grid"
-    if not l.graph and not failed_list and l.entry not in OLD and \
+    if not l.graph and not l.copy and not failed_list and l.entry not in OLD and \
             (site.block, str(site.shared)) != (l.block, l.shared):
         return "block"
     if (site.function, site.stream, 1, 1) != (result.function, result.stream, site.weight, result.launches):
@@ -196,6 +208,19 @@ def in_order(launches, sites):
     return {l.n: s for l, s in zip(launches, sites)}
 
 
+COPIES = os.path.join(TMP, "copies")
+
+
+def copies():
+    """What the device wrote down of them, in the form of launches."""
+    with open(COPIES, encoding="utf-8") as f:
+        words = list(map(str.split, f))
+    return [timing.Truth(int(pid), int(tid), entry, kind, size, "-", "-",
+                         "0" if stream == "(nil)" else stream[2:], int(context),
+                         None if start == "-" else int(start), None if end == "-" else int(end))
+            for pid, tid, entry, kind, size, stream, context, start, end in words]
+
+
 def compare(run, account):
     channel = run.channel
     timing.account(checks, channel, "channel")
@@ -203,7 +228,7 @@ def compare(run, account):
         return
     sites = in_order(account.launches, run.sites())
     results = {r.id: r for r in channel.results}
-    truths, left = match_truth(account.launches, sites, run.truth())
+    truths, left = match_truth(account.launches, sites, run.truth() + copies())
     checks(not left, "the device ran what nobody launched:", left[:1])
     contexts = {}
     for l in account.launches:
@@ -230,20 +255,20 @@ def compare_stats(account, alone, guest):
     checks.equal(guest["logged"], alone["logged"] + lines, "lines in the error log")
     checks.equal(guest["stale"], alone["stale"] + stale, "uses of dead handles")
     checks.equal(guest["after_fork"], alone["after_fork"], "calls after a fork")
-    for key in ("launches", "failed", "graph_launches", "captured", "pdl"):
+    for key in ("launches", "failed", "graph_launches", "captured", "pdl", "copies"):
         checks.equal(guest[key], alone[key], key)
 
 
 def variables(seed, what):
     """The environment of a run, and what the program gets."""
     fifo, stats = (os.path.join(TMP, f"{what}.{name}") for name in ("fifo", "stats"))
-    for path in (fifo, fifo + ".ready", stats):
+    for path in (fifo, fifo + ".ready", stats, COPIES):
         if os.path.exists(path):
             os.remove(path)
     os.mkfifo(fifo)
     entry = OUTER[seed % len(OUTER)]
     return stats, timing.program("gpu_random", seed, TURNS, entry, fifo), {
-        "STANDIN_DEVICES": "2", "STANDIN_STATS": stats, "STANDIN_GATE": f"{entry}:{fifo}"}
+        "STANDIN_DEVICES": "2", "STANDIN_STATS": stats, "STANDIN_COPIES": COPIES, "STANDIN_GATE": f"{entry}:{fifo}"}
 
 
 def with_library(seed):
@@ -286,14 +311,22 @@ def difference(one, other):
 
 
 def under_gpucollect(seed):
-    """The whole way: each kernel has as many launches as the program made outside of captures."""
+    """
+    The whole way: each kernel has as many launches as the program made outside of captures, and each kind of copy
+    as many bytes.
+    """
     target = timing.program("gpu_random", seed, TURNS)
-    r = L.run(target, metric="launches", STANDIN_DEVICES="2", name=f"{seed}.folded")
     code, out, _ = L.plain(target, STANDIN_DEVICES="2", GPUCOLLECT_DISABLE="1")
-    checks.equal((r.status, difference(r.out, out)), (code, None), "under gpucollect")
-    made = collections.Counter("[graph]" if l.graph else l.kernel for l in Account(out).launches
-                               if not l.result and not l.captured)
-    checks.equal(r.by_kernel(), made, "under gpucollect: launches by kernel")
+    made = [l for l in Account(out).launches if not l.result and not l.captured]
+    launches = collections.Counter("[graph]" if l.graph else l.kernel for l in made if not l.copy)
+    moved = collections.Counter()
+    for l in made:
+        if l.copy and int(l.grid):
+            moved[l.kernel.replace("_", " ")] += int(l.grid)
+    for metric, want in ("launches", launches), ("bytes", moved):
+        r = L.run(target, metric=metric, STANDIN_DEVICES="2", name=f"{seed}.folded")
+        checks.equal((r.status, difference(r.out, out)), (code, None), "under gpucollect")
+        checks.equal(r.by_kernel(), want, f"under gpucollect: {metric} by kernel")
 
 
 def seeds():
@@ -328,7 +361,7 @@ for (_, cause), n in seen.items():
     by_cause[cause] += n
 print(f"{done} seeds, {sum(seen.values())} launches, by cause {dict(sorted(by_cause.items()))}")
 if done >= 100:
-    for name in ENTRIES[1:]:
+    for name in ENTRIES[1:] + [e for e in ALL_ENTRIES if e.startswith("cuMem")]:
         checks(seen[name, ENTRY if name == MULTI else NONE], name, "was never timed")
     for cause in (NONE, CAPTURED, PDL, OUTSTANDING, OTHER_CONTEXT, LAUNCH_FAILED, CONTEXT_GONE, DISTURBED,
                   ENTRY):

@@ -3,6 +3,7 @@
 tests of the library share."""
 import collections
 import os
+import re
 import subprocess
 import sys
 import time
@@ -27,6 +28,10 @@ ENTRIES = ["", "cuLaunchKernel", "cuLaunchKernel_ptsz", "cuLaunchKernelEx", "cuL
            "cuLaunchCooperativeKernel", "cuLaunchCooperativeKernel_ptsz",
            "cuLaunchCooperativeKernelMultiDevice", "cuLaunch", "cuLaunchGrid", "cuLaunchGridAsync",
            "cuGraphLaunch", "cuGraphLaunch_ptsz"]
+
+# Of copies, by their numbers.
+KINDS = ["memcpy", "memcpy HtoD", "memcpy DtoH", "memcpy DtoD", "memcpy PtoP", "memcpy HtoH", "memset",
+         "memcpy HtoA", "memcpy AtoH", "memcpy AtoD", "memcpy DtoA", "memcpy AtoA"]
 
 Result = collections.namedtuple(
     "Result", "channel id function stream duration name context device launches weight entry flags "
@@ -209,6 +214,12 @@ def stats(path):
             _, name, count = line.split()
             sums[name] += int(count)
     return sums
+
+
+def entries():
+    """The names of all entries by number, those of launches first."""
+    with open(os.path.join(TOP, "gpu_timing/channel_slots.h"), encoding="utf-8") as f:
+        return [""] + re.findall(r'X\(\w+, "(\w+)"\)', f.read())
 
 
 def wait_for(what, seconds):

@@ -103,6 +103,7 @@ START_TEST(copies_are_kept_apart_from_launches)
 	ck_assert_uint_eq(counters().copies_no_stack, 2);
 	ck_assert_uint_eq(counters().no_stack, 0);
 	ck_assert_str_eq(launches__copy_name(COPY_PTOP), "memcpy PtoP");
+	ck_assert_str_eq(launches__copy_name(COPY_DTOA), "memcpy DtoA");
 	ck_assert_str_eq(launches__copy_name(~0u), "memcpy");
 }
 END_TEST

@@ -40,8 +40,11 @@ static const struct shape {
 	  "\x74\x7a\x8b\x45\x18\xff\x75\x28\xff\x75\x20\x50\x8b\x45\x10\x50" },
 	{ "cuMemsetD8Async", 191, "\x0f\x84\x96\0\0\0\x40\x0f\xb6\xf6" },
 	{ "cuLibraryLoadData", 159, "\x74\x7a\xff\x75\x18\xff\x75\x10" },
+	{ "cuMemcpyBatchAsync", 159, "\x74\x7a\x48\x83\xec\x08\xff\x75\x20\xff\x75\x18\xff\x75\x10" },
+	{ "cuMemsetD2D8Async", 143, "\x74\x6a\x0f\xb6\xd2" },
+	{ "cuMemsetD2D16_v2", 191, "\x0f\x84\x96\0\0\0\x0f\xb7\xd2" },
 };
-static const int middle_length[] = { 6, 6, 6, 2, 27, 16, 10, 8 };
+static const int middle_length[] = { 6, 6, 6, 2, 27, 16, 10, 8, 15, 5, 9 };
 
 static int32_t distance(const unsigned char *p)
 {

@@ -218,7 +218,38 @@ START_TEST(only_the_narrow_argument_may_be_widened)
 	ck_assert_uint_eq(stub__args(SLOT_SET8_PTDS).bits, 8);
 	ck_assert_uint_eq(stub__args(SLOT_SET16).narrow, 2);
 	ck_assert_uint_eq(stub__args(SLOT_SET32_ASYNC).narrow, 0);
+	ck_assert_uint_eq(stub__args(SLOT_SET2D8).narrow, 3);
+	ck_assert_uint_eq(stub__args(SLOT_SET2D8_ASYNC_PTSZ).bits, 8);
+	ck_assert_uint_eq(stub__args(SLOT_SET2D16_PTDS).bits, 16);
+	ck_assert_uint_eq(stub__args(SLOT_SET2D32).narrow, 0);
 	ck_assert_uint_eq(stub__args(ENTRY_LAUNCH_KERNEL).on_stack, 5);
+	ck_assert_uint_eq(stub__args(SLOT_BATCH_ASYNC_PTSZ).on_stack, 3);
+	ck_assert_uint_eq(stub__args(SLOT_BATCH_V2_ASYNC).on_stack, 2);
+	ck_assert_uint_eq(stub__args(SLOT_BATCH3D_ASYNC).on_stack, 0);
+}
+END_TEST
+
+/* The batches: as docs/measurements.md has their shapes. */
+START_TEST(two_and_three_arguments_are_pushed_again)
+{
+	static const char *const pushes[] = { [2] = "ff7518ff7510", [3] = "4883ec08ff7520ff7518ff7510" };
+	static const size_t call_at[] = { [2] = 28, [3] = 35 };
+
+	for (unsigned int nr = 2; nr <= 3; nr++)
+		for (unsigned int want = 0; want < 5; want++) {
+			const struct stub_args args = { .on_stack = want };
+			uint8_t code[STUB_MAX_SIZE] = { 0 };
+			struct stub stub;
+			size_t n = bytes(HEAD "1c72830500ba1c32747a", code);
+
+			n += bytes(pushes[nr], code + n);
+			ck_assert_uint_eq(n, call_at[nr]);
+			bytes("ff15000000014189c4", code + n);
+			ck_assert_int_eq(stub__decode(code, 159, 0x39eb20, args, &stub),
+					 want == nr ? 0 : -ENOEXEC);
+			if (want == nr)
+				ck_assert_uint_eq(stub.slot, 0x39eb20 + n + 6 + 0x1000000);
+		}
 }
 END_TEST
 
@@ -288,6 +319,6 @@ END_TEST
 
 UNIT_MAIN("stub", entries_of_the_driver_are_understood, another_number_of_arguments_is_refused,
 	  every_other_byte_counts, bytes_behind_the_call_do_not_count, cut_entries_are_refused,
-	  only_the_narrow_argument_may_be_widened,
+	  only_the_narrow_argument_may_be_widened, two_and_three_arguments_are_pushed_again,
 	  the_tail_jump_of_older_drivers_is_understood,
 	  a_breakpoint_on_the_first_byte_is_seen_through, what_is_no_stub_is_refused)
