@@ -223,6 +223,28 @@ def closes_descriptors():
     t.end()
 
 
+def other_version():
+    """The library that a process holds may be of another version: then it is not used, and that is said."""
+    t = Steady()
+    run = Collector("-p", str(t.pid), "-d", "0.2").wait()
+    check(run.status == 0 and run.by_pid.get(t.pid), f"version: the first one: {run.said}")
+    names = subprocess.run(["nm", "-D", os.path.join(L.B, "libgpucollect_timing.so")], capture_output=True,
+                           text=True, check=True).stdout
+    place = next(int(line.split()[0], 16) for line in names.splitlines() if "gpucollect_identity" in line)
+    with open(f"/proc/{t.pid}/maps", encoding="utf-8") as f:
+        base = next(int(line.split("-")[0], 16) for line in f if "memfd:gpucollect" in line and "r--p 0000000" in line)
+    with open(f"/proc/{t.pid}/mem", "r+b", 0) as mem:
+        mem.seek(base + place + 8)	# struct channel_identity: magic, abi
+        abi = int.from_bytes(mem.read(4), sys.byteorder)
+        mem.seek(base + place + 8)
+        mem.write((abi + 1).to_bytes(4, sys.byteorder))
+    run = Collector("-p", str(t.pid), "-d", "0.5").wait()
+    check(run.status == 0 and run.by_pid.get(t.pid) and
+          any("another version of gpucollect: use that one, or start the process anew" in s for s in run.said) and
+          any("without the timing library" in s for s in run.said), f"version: {run.status} {run.said}")
+    t.end()
+
+
 def of_a_command():
     """A command that outlives its capture is attached to by the library that its driver loaded."""
     fifo, out = os.path.join(L.TMP, "command-in"), os.path.join(L.TMP, "command-out")
@@ -398,7 +420,8 @@ def dry():
 
 
 wanted = sys.argv[1:]
-for part in (several, children, in_the_middle, second, closes_descriptors, of_a_command, kept_out, nothing, group, everywhere, dry):
+for part in (several, children, in_the_middle, second, closes_descriptors, other_version,
+             of_a_command, kept_out, nothing, group, everywhere, dry):
     if not wanted or part.__name__ in wanted:
         before = check.failures
         part()
