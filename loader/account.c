@@ -106,16 +106,24 @@ static bool calibrate(const struct account *a, const struct channel_result *r, u
 	return calibration__apply(known ? &a->calibration[r->device] : NULL, r, ns);
 }
 
-/* Which launches, or waits, a record of that weight stands for, itself included; false: out of memory. */
-static bool find_stratum(struct account *a, uint32_t word, uint32_t weight, bool wait, uint32_t *id)
+/* Not executed now, or not at all: no launch to count. */
+static bool has_not_run(const struct channel_result *r)
 {
-	void (*saw)(struct strata *, uint32_t, uint32_t) = wait ? strata__saw_wait : strata__saw;
+	return r->cause == CAUSE_CAPTURED || r->cause == CAUSE_LAUNCH_FAILED;
+}
+
+/*
+ * Which launches, or waits, a record of that weight stands for, itself included; `counts`: it is a launch or
+ * copy of the capture. False: out of memory.
+ */
+static bool find_stratum(struct account *a, uint32_t word, uint32_t weight, bool counts, uint32_t *id)
+{
 	uint32_t local = CHANNEL_STRATUM(word);
 	uint64_t known = 0;
 
 	*id = 0;
 	if (!local) {
-		saw(a->shared->strata, 0, 1);
+		strata__saw(a->shared->strata, 0, 1, counts);
 		return true;
 	}
 	if (!table__get(a->strata, local, &known)) {
@@ -124,7 +132,7 @@ static bool find_stratum(struct account *a, uint32_t word, uint32_t weight, bool
 			return false;
 	}
 	*id = (uint32_t)known;
-	saw(a->shared->strata, *id, weight);
+	strata__saw(a->shared->strata, *id, weight, counts);
 	return true;
 }
 
@@ -150,8 +158,7 @@ static int add_result(struct account *a, const struct join_launch *launch, uint3
 	uint64_t work = 0;
 
 	(copy ? counters->copies_by_cause : counters->by_cause)[r->cause] += r->stands_for;
-	/* Not executed now, or not at all: no launch to count. */
-	if (r->cause == CAUSE_CAPTURED || r->cause == CAUSE_LAUNCH_FAILED)
+	if (has_not_run(r))
 		return 0;
 	if (copy)
 		key.work = r->copy;
@@ -217,7 +224,7 @@ static int on_wait(struct account *a, const struct join_launch *launch, const st
 {
 	uint32_t stratum;
 
-	if (!find_stratum(a, r ? r->stratum : launch->stratum, r ? r->stands_for : launch->weight, true,
+	if (!find_stratum(a, r ? r->stratum : launch->stratum, r ? r->stands_for : launch->weight, false,
 			  &stratum))
 		return -ENOMEM;
 	a->shared->counters.waits_no_stack += !launch;
@@ -242,6 +249,7 @@ static int add_waited(struct account *a, const struct join_launch *launch, const
 static int on_joined(void *ctx, const struct join_launch *launch, const struct channel_result *r)
 {
 	struct channel_result no_end = { .cause = CAUSE_NO_END, .device = -1, .stands_for = 1 };
+	bool outside = launch && launch->outside;
 	struct launches_counters *counters;
 	struct account *a = ctx;
 	uint32_t stratum;
@@ -250,11 +258,11 @@ static int on_joined(void *ctx, const struct join_launch *launch, const struct c
 
 	if ((r ? r->flags : launch->flags) & LAUNCH_WAIT)
 		return on_wait(a, launch, r);
-	if (!find_stratum(a, r ? r->stratum : launch->stratum, r ? r->stands_for : launch->weight, false,
-			  &stratum))
+	if (!find_stratum(a, r ? r->stratum : launch->stratum, r ? r->stands_for : launch->weight,
+			  !outside && !(r && has_not_run(r)), &stratum))
 		return -ENOMEM;
 	err = add_waited(a, launch, r, stratum);
-	if (err || (launch && launch->outside))
+	if (err || outside)
 		return err;
 	if (!r && launch) {
 		no_end.stands_for = launch->weight;
@@ -271,8 +279,7 @@ static int on_joined(void *ctx, const struct join_launch *launch, const struct c
 	return add_result(a, launch, stratum, r ? r : &no_end);
 }
 
-/* As the target's memory has it, which may hold anything. */
-static uint32_t weight_of(const struct rec_launch *rec)
+uint32_t account__weight(const struct rec_launch *rec)
 {
 	return rec->weight && rec->weight <= CHANNEL_MAX_STANDS_FOR ? rec->weight : 1;
 }
@@ -281,8 +288,8 @@ int account__launch(struct account *a, const struct rec_launch *rec, uint32_t st
 {
 	struct join_launch launch = {
 		.stack = stack, .tid = rec->tid, .function = rec->function, .flags = rec->flags,
-		.outside = is_outside(a->shared, rec), .weight = weight_of(rec), .stratum = rec->stratum,
-		.id = rec->id, .time = rec->head.time,
+		.outside = is_outside(a->shared, rec), .weight = account__weight(rec),
+		.stratum = rec->stratum, .id = rec->id, .time = rec->head.time,
 	};
 
 	if (CHANNEL_STRATUM(launch.stratum) >= CHANNEL_STRATA)

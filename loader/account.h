@@ -52,6 +52,9 @@ void account__finish(struct account *a, const struct channel *channel, uint64_t 
 /* The library numbers its strata anew. */
 void account__new_session(struct account *a);
 
+/* How many launches a record stands for, itself included: the target may say anything. */
+uint32_t account__weight(const struct rec_launch *rec);
+
 /* Launches with an id so far. */
 uint64_t account__seen(const struct account *a);
 

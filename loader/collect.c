@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loader/account.h"
 #include "loader/base/clock.h"
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
@@ -265,7 +266,7 @@ static void on_sample(struct collect *c, const struct rec_sample *rec, struct pr
 static void on_launch(struct collect *c, const struct rec_launch *rec, struct process *p,
 		      uint32_t user)
 {
-	c->counters.launches += !(rec->flags & (LAUNCH_COPY | LAUNCH_WAIT));
+	c->counters.launches += rec->flags & (LAUNCH_COPY | LAUNCH_WAIT) ? 0 : account__weight(rec);
 	FAULT_POINT("launch");
 	on_thread(c, p, rec->tid);
 	if (c->config.frees)

@@ -47,7 +47,7 @@ struct collect_config {
 
 struct collect_counters {
 	uint64_t samples;		/* in the tally */
-	uint64_t launches;		/* records received, those without the library too */
+	uint64_t launches;		/* that records stand for, those without the library too */
 	uint64_t raw;			/* stacks unwound here */
 	uint64_t no_stack;		/* records whose stack was lost */
 	uint64_t unreadable_records;	/* of a size or type that can't be */

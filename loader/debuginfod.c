@@ -37,6 +37,7 @@ struct debuginfod {
 	uint64_t left_ms;
 	bool (*pulse)(void *ctx);
 	void *ctx;
+	bool said;		/* that something went wrong */
 	char cache[64];		/* to be removed; "": the caller's own */
 };
 
@@ -326,6 +327,10 @@ int debuginfod__fetch(void *ctx, const struct build_id *id)
 		if (fd != -ECANCELED)
 			log_warn("debuginfod %s: names that it would have told are missing",
 				 fd == -EPIPE ? "failed" : "took too long");
+	} else if (fd < 0 && fd != -ENOENT && !d->said) {
+		d->said = true;
+		log_warn("debuginfod: no answer from the servers of " URLS " (%s): names that they would "
+			 "have told are missing", strerror(-fd));
 	}
 	return fd < 0 ? -1 : fd;
 }

@@ -158,7 +158,8 @@ static bool is_usable(struct job *j, const struct tracer_result *r)
 		return true;
 	if (r->identity.magic != CHANNEL_IDENTITY_MAGIC || r->identity.abi != CHANNEL_ABI) {
 		snprintf(j->why, sizeof(j->why), "it holds the library of another version (%" PRIu32
-			 "; this is %d)", r->identity.abi, CHANNEL_ABI);
+			 "; this is %d): use that one, or start the process anew", r->identity.abi,
+			 CHANNEL_ABI);
 		return false;
 	}
 	if (claim(j, &r->identity)) {

@@ -48,6 +48,11 @@ static int check(const struct options *o, pid_t *pid)
 		return -ESRCH;
 	}
 	*pid = process_of(*pid);
+	/* As in bash -c 'gpucollect -p $$', which becomes the last command that it has. */
+	if (*pid == getpid()) {
+		log_error("process %d is this gpucollect itself" LISTS, (int)*pid);
+		return -ESRCH;
+	}
 	if (has_ended(*pid)) {
 		log_error("process %d has ended" LISTS, (int)*pid);
 		return -ESRCH;

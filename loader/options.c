@@ -281,6 +281,9 @@ static int unknown_option(struct reading *r, const struct option *longs, const c
 	if (strncmp(word, "--", 2))
 		return usage_error(r, "-%c: no such option: gpucollect --help lists them", c);
 	len = strcspn(word + 2, "=");
+	if (len == strlen("device") && !strncmp(word + 2, "device", len))
+		return usage_error(r, "--device: it goes with calibrate alone: gpucollect calibrate "
+				   "--device N");
 	for (i = 0; longs[i].name; i++) {
 		if (strncmp(longs[i].name, word + 2, len))
 			continue;
@@ -315,6 +318,9 @@ static int read_rest(struct reading *r, char **rest, bool separated)
 	if (!parse__u64(*rest, 1, OPTIONS_MAX_PID, &pid))
 		return usage_error(r, "%s: what is it? For a process that runs use "
 				   "-p %s", *rest, *rest);
+	if (!strcmp(*rest, "calibrate"))
+		return usage_error(r, "calibrate: it stands before all options: gpucollect calibrate "
+				   "[--device N] [--json] [-q]");
 	return usage_error(r, "%s: a command stands behind --, with its arguments: gpucollect "
 			   "[OPTION...] -- %s ...", *rest, *rest);
 }

@@ -59,7 +59,7 @@ const struct argp_option options__table[] = {
 };
 _Static_assert(sizeof(options__table) <= OPTIONS_MAX * sizeof(options__table[0]), "room for getopt's");
 
-static const char usage[] = "-p PID[,PID...]\n--cgroup PATH\n-a\n-- CMD [ARG...]\ncalibrate [--device N]";
+static const char usage[] = "-p PID[,PID...]\n--cgroup PATH\n-a\n-- CMD [ARG...]";
 
 static const char doc[] =
 	"Shows which lines of code the GPU and the CPU work for, as folded stacks.\n\n"
@@ -67,6 +67,7 @@ static const char doc[] =
 	"  speedscope train.folded\n\n"
 	"  sudo gpucollect -p 4242 -d 10s | speedscope -\n"
 	"  sudo gpucollect -a -d 30s --metric launches -o all.folded\n"
+	"  sudo gpucollect calibrate [--device N] [--json] [-q]\n"
 	"\v"
 	"GPU time counts for the path that launched the work; kernels that overlap are each "
 	"counted in full. Only data goes to stdout, all else to stderr. The first Ctrl-C stops "
@@ -79,7 +80,7 @@ static const char doc[] =
 	"gpucollect calibrate measures by how much the events around a piece of GPU work make it look too "
 	"long on this machine's devices (with --device N on that one), prints it, and, as root, keeps it for "
 	"later captures in /var/lib/gpucollect/calibration. It takes some seconds, and devices that nothing "
-	"else uses. Of the options above it takes --json and -q.\n\nExit status:\n"
+	"else uses.\n\nExit status:\n"
 #define X(name, code, meaning) "  " #code "\t" meaning "\n"
 	EXIT_CODES(X)
 #undef X

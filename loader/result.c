@@ -114,7 +114,10 @@ static int write_folded(FILE *f, void *arg)
 static int write_summary(FILE *f, void *arg)
 {
 	struct result *r = arg;
-	struct summary_options o = { .columns = columns(), .again = "gpucollect … | speedscope -" };
+	struct summary_options o = {
+		.columns = columns(), .bytes = metric_of(r->options) == PROFILE_BYTES,
+		.again = "gpucollect … | speedscope -",
+	};
 
 	return summary__write(r->profile, &o, f);
 }

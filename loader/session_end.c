@@ -143,7 +143,7 @@ static bool all_left_alone(const struct session *s)
 
 	if (s->attach)
 		attach__counts(s->attach, &counts);
-	return counts.kept_out && counts.kept_out == counts.decided;
+	return counts.kept_out + counts.taken && counts.kept_out + counts.taken >= counts.decided;
 }
 
 /*

@@ -214,8 +214,8 @@ static int judge(const struct session *s)
 	if (!options__needs_library(s->options) || counts.timed || counts.later)
 		return 0;
 	if (counts.untimed) {
-		log_error("no GPU work can be timed, see above: --metric launches counts it, --metric cpu "
-			  "shows CPU time");
+		log_error("no GPU work can be timed, see above: %s--metric cpu shows CPU time",
+			  counts.untimed > counts.kept_out ? "--metric launches counts it, " : "");
 		return EXIT_NO_PERMISSION;
 	}
 	if (attach__pending(s->attach)) {
@@ -223,8 +223,8 @@ static int judge(const struct session *s)
 			 "left out");
 		return 0;
 	}
-	log_warn("none of these processes has loaded the CUDA driver: there will be no GPU time unless "
-		 "one does; --metric cpu shows CPU time");
+	log_warn("none of %s processes has loaded the CUDA driver: there will be no GPU time unless one "
+		 "does; --metric cpu shows CPU time", counts.taken ? "the other" : "these");
 	return 0;
 }
 

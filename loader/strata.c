@@ -7,18 +7,16 @@
 
 struct stratum {
 	uint64_t launches;	/* 0: not known */
-	uint64_t records;
 	double weights;		/* what the records stand for */
-	/* Of these, of waits: what finds no room in a table shares a stratum. */
-	uint64_t waits;
-	double wait_weights;
+	uint64_t counted;	/* records that count, and what they stand for */
+	double counted_weights;
 	double carry;		/* of rounding */
 };
 
 struct strata {
 	struct stratum *stratum;
 	size_t nr, room;
-	uint64_t others;	/* records of no stratum */
+	uint64_t others;	/* records of no stratum that count */
 };
 
 struct strata *strata__new(void)
@@ -48,26 +46,16 @@ uint32_t strata__add(struct strata *s)
 	return (uint32_t)s->nr;
 }
 
-void strata__saw(struct strata *s, uint32_t id, uint32_t weight)
+void strata__saw(struct strata *s, uint32_t id, uint32_t weight, bool counts)
 {
 	struct stratum *t = at(s, id);
 
-	s->others += !id;
+	s->others += !id && counts;
 	if (!t)
 		return;
-	t->records++;
 	t->weights += weight;
-}
-
-void strata__saw_wait(struct strata *s, uint32_t id, uint32_t weight)
-{
-	struct stratum *t = at(s, id);
-
-	if (!t)
-		return;
-	strata__saw(s, id, weight);
-	t->waits++;
-	t->wait_weights += weight;
+	t->counted += counts;
+	t->counted_weights += counts ? weight : 0;
 }
 
 void strata__set_launches(struct strata *s, uint32_t id, uint64_t launches)
@@ -119,12 +107,11 @@ struct strata_totals strata__totals(const struct strata *s)
 
 	for (i = 0; i < s->nr; i++) {
 		const struct stratum *t = &s->stratum[i];
-		double all = t->launches ? (double)t->launches : t->weights < 1e18 ? t->weights : 0;
+		double all = t->counted_weights * strata__scale(s, (uint32_t)i + 1) + 0.5;
+		uint64_t launches = all < 1e18 ? (uint64_t)all : 0;
 
-		if (t->waits)	/* as sure as what the others weigh */
-			all *= t->weights > 0 ? (t->weights - t->wait_weights) / t->weights : 0;
-		sum.records += t->records - t->waits;
-		sum.launches += (uint64_t)(all + 0.5);
+		sum.records += t->counted < launches ? t->counted : launches;
+		sum.launches += launches;
 	}
 	return sum;
 }

@@ -17,10 +17,11 @@ void strata__free(struct strata *s);	/* NULL is fine */
 
 /* A new one; 0: out of memory. */
 uint32_t strata__add(struct strata *s);
-/* A record of it that stands for `weight` launches; 0: one of no stratum, as from before any was chosen. */
-void strata__saw(struct strata *s, uint32_t id, uint32_t weight);
-/* The same of waits, which are no launches in the totals below. */
-void strata__saw_wait(struct strata *s, uint32_t id, uint32_t weight);
+/*
+ * A record of it that stands for `weight` launches; 0: one of no stratum, as from before any was chosen.
+ * One that doesn't count, as a wait, or from before the capture, is of the stratum, too, but in no total.
+ */
+void strata__saw(struct strata *s, uint32_t id, uint32_t weight, bool counts);
 /* All its launches, exact; 0: not known. */
 void strata__set_launches(struct strata *s, uint32_t id, uint64_t launches);
 
@@ -37,7 +38,7 @@ double strata__scale(const struct strata *s, uint32_t id);
 uint64_t strata__round(struct strata *s, uint32_t id, double part);
 void strata__start_rounding(struct strata *s);
 
-/* Launches of all strata, and records of them; of waits neither. */
+/* Of all strata, of what counts: records, and the launches that they stand for, themselves included. */
 struct strata_totals {
 	uint64_t launches, records;
 };

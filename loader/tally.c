@@ -25,6 +25,8 @@ struct tally {
 	struct half *half;
 	size_t nr_halves, room_halves;
 	uint32_t free_half;	/* index + 1; 0: none */
+	double *covariance;	/* by stratum */
+	size_t nr_strata, room_strata;
 	size_t nr, room;
 	struct index by_key;
 	uint64_t seed;
@@ -51,6 +53,7 @@ void tally__free(struct tally *t)
 	index__free(&t->by_key);
 	free(t->value);
 	free(t->half);
+	free(t->covariance);
 	table__free(t->waiting);
 	free(t);
 }
@@ -102,6 +105,23 @@ static void add_pair(struct tally *t, const struct half *a, const struct half *b
 	}
 	add_alone(t, a);
 	add_alone(t, b);
+	/* The sum of the stratum has the variance of a pair of one entry; waits are in no sum of launches. */
+	if (t->value[a->of].key.kind != TALLY_WAIT)
+		t->covariance[t->value[a->of].key.stratum] -= 2 * a->weight * (a->weight - 1) * a->ns * b->ns;
+}
+
+static int tally__reserve_stratum(struct tally *t, uint32_t stratum)
+{
+	int err;
+
+	for (; t->nr_strata <= stratum; t->nr_strata++) {
+		err = array__reserve((void **)&t->covariance, &t->room_strata, t->nr_strata,
+				     sizeof(*t->covariance));
+		if (err)
+			return err;
+		t->covariance[t->nr_strata] = 0;
+	}
+	return 0;
 }
 
 static void tally__forget(struct tally *t, uint64_t key, uint32_t i)
@@ -158,6 +178,8 @@ static int tally__pair(struct tally *t, const struct tally_value *v, const struc
 
 	if (weight <= 1)
 		return 0;
+	if (tally__reserve_stratum(t, v->key.stratum))
+		return -ENOMEM;
 	if (!table__get(t->waiting, key, &i))
 		return tally__wait(t, key, &new);
 	add_pair(t, &t->half[i], &new);
@@ -198,6 +220,16 @@ int tally__add(struct tally *t, const struct tally_key *key, const struct tally_
 	sum(&v->others, add->others, weight);
 	sum(&v->others_ns, add->ns, add->others * weight);
 	return key->stratum ? tally__pair(t, v, add, (double)weight) : 0;
+}
+
+size_t tally__nr_strata(const struct tally *t)
+{
+	return t->nr_strata;
+}
+
+double tally__covariance(const struct tally *t, uint32_t stratum)
+{
+	return stratum < t->nr_strata ? t->covariance[stratum] : 0;
 }
 
 size_t tally__count(const struct tally *t)

@@ -83,5 +83,12 @@ int tally__add(struct tally *t, const struct tally_key *key, const struct tally_
 void tally__settle(struct tally *t);
 size_t tally__count(const struct tally *t);
 const struct tally_value *tally__at(const struct tally *t, size_t i);
+/*
+ * What the sum of the times of a stratum's entries has more variance than these have together, 0 or less: its
+ * launches are known, so where one entry is taken for more than it has, another is for less. Strata from
+ * tally__nr_strata on have none.
+ */
+double tally__covariance(const struct tally *t, uint32_t stratum);
+size_t tally__nr_strata(const struct tally *t);
 
 #endif

@@ -16,7 +16,7 @@ struct widths {
 	uint64_t period_ns;
 	struct table *means;		/* hash of process and work -> index in mean */
 	struct estimate_times *mean;
-	double variance;		/* of all GPU time; of paths, so rather too large */
+	double variance;		/* of all GPU time */
 };
 
 static uint64_t mean_key(const struct tally_key *key)
@@ -142,12 +142,11 @@ static int add_parts(struct widths *w, uint32_t node, uint32_t labels, enum prof
 	return err;
 }
 
-/* Launches and copies: numbers are of them, those of a stratum exact in sum. */
+/* Launches and copies: `all` are they, those of a stratum exact in sum. */
 static int add_count(struct widths *w, const struct tally_value *v, uint32_t node, uint32_t labels,
-		     double scale)
+		     double scale, uint64_t all)
 {
 	uint32_t id = v->key.stratum;
-	uint64_t all = id ? strata__round(w->strata, id, (double)v->count * scale) : v->count;
 	bool copy = v->key.kind == TALLY_COPY;
 	double each = copy && v->count ? (double)v->bytes / (double)v->count : 1;
 	uint64_t values[2] = { id && copy ? whole((double)all * each) : copy ? v->bytes : all, all };
@@ -187,8 +186,9 @@ static double means_variance(const struct tally_value *v)
 	return parts > 0 ? parts * variance_of(v->squares, (double)v->ns, timed) : 0;
 }
 
+/* `count` launches stand in the result: those that have a time are not more. */
 static int add_time(struct widths *w, const struct tally_value *v, uint32_t node, uint32_t labels,
-		    unsigned int flags, double scale)
+		    unsigned int flags, double scale, uint64_t count)
 {
 	double ns = v->untimed ? untimed_ns(w, v) : 0, variance = means_variance(v);
 	uint64_t untimed = ns > 0 ? v->untimed : 0;
@@ -200,11 +200,11 @@ static int add_time(struct widths *w, const struct tally_value *v, uint32_t node
 		err = add_unknown(w, v);
 	if (v->key.stratum) {
 		all[0] = whole(((double)v->ns + ns) * scale);
-		all[1] = whole((double)all[1] * scale);
+		all[1] = v->count ? whole((double)count * (double)all[1] / (double)v->count) : 0;
 		variance = (variance + v->ns_variance) * scale * scale;
 	}
 	w->variance += variance;
-	if (err || !all[1])
+	if (err || (!all[0] && !all[1]))
 		return err;
 	return add_parts(w, node, labels, PROFILE_GPU_NS, flags, seen, all, variance);
 }
@@ -223,7 +223,9 @@ static int add_wait(struct widths *w, const struct tally_value *v, uint32_t node
 int widths__add(struct widths *w, const struct tally_value *v, uint32_t node, uint32_t labels)
 {
 	unsigned int flags = v->key.flags & TALLY_UNCALIBRATED ? PROFILE_UNCALIBRATED : 0;
-	double scale = v->key.stratum ? strata__scale(w->strata, v->key.stratum) : 1;
+	uint32_t id = v->key.stratum;
+	double scale = id ? strata__scale(w->strata, id) : 1;
+	uint64_t all;
 	int err;
 
 	if (v->key.kind == TALLY_SAMPLE)
@@ -231,23 +233,30 @@ int widths__add(struct widths *w, const struct tally_value *v, uint32_t node, ui
 				    v->count * w->period_ns, v->count);
 	if (v->key.kind == TALLY_WAIT)
 		return add_wait(w, v, node, labels, scale);
-	err = add_count(w, v, node, labels, scale);
+	all = id ? strata__round(w->strata, id, (double)v->count * scale) : v->count;
+	err = add_count(w, v, node, labels, scale, all);
 	if (v->key.kind == TALLY_COPY)
 		flags |= PROFILE_OF_COPIES;
-	return err ? err : add_time(w, v, node, labels, flags, scale);
+	return err ? err : add_time(w, v, node, labels, flags, scale, all);
 }
 
 void widths__finish(struct widths *w)
 {
 	struct profile_run *run = profile__run(w->profile);
 	struct strata_totals totals;
+	double scale;
+	uint32_t i;
 
 	if (!w->strata)
 		return;
 	totals = strata__totals(w->strata);
 	if (totals.launches == totals.records)
 		return;
+	for (i = 1; i < tally__nr_strata(w->tally); i++) {
+		scale = strata__scale(w->strata, i);
+		w->variance += tally__covariance(w->tally, i) * scale * scale;
+	}
 	run->looked_at = totals.records;
 	run->made = totals.launches;
-	run->gpu_variance = w->variance;
+	run->gpu_variance = w->variance > 0 ? w->variance : 0;
 }

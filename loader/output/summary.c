@@ -112,11 +112,13 @@ static void add_name(struct text *out, const char *name, size_t room)
 struct layout {
 	const char *title;
 	const char *what;	/* head of the last column */
-	const char *counted;	/* head of the count column; NULL: none */
+	const char *counted;	/* what is counted; NULL: the values are the counts */
 	const char *one;	/* the same of one */
+	const char *column;	/* head of the count column, where no copies are among them */
 	const char *other, *others;	/* "… and 12 more kernels" */
 	const char *note;	/* below the table; NULL: none */
-	bool time;		/* values are ns */
+	const char *value;	/* head of the column of values */
+	const char *(*figure)(char *buf, uint64_t value);
 	bool mean;		/* with the mean of each count */
 };
 
@@ -124,8 +126,7 @@ static void add_head(struct text *out, const struct layout *l, const struct tabl
 {
 	char a[TEXT_FIGURE];
 
-	text__printf(out, "%s: %s", l->title,
-		     l->time ? text__duration(a, t->value) : text__count(a, t->value));
+	text__printf(out, "%s: %s", l->title, l->figure(a, t->value));
 	if (l->counted) {
 		text__add_string(out, " in ");
 		text__add_count(out, t->count - t->copies, l->one, l->counted);
@@ -135,9 +136,9 @@ static void add_head(struct text *out, const struct layout *l, const struct tabl
 		text__add_count(out, t->copies, "copy or set", "copies and sets");
 	}
 	text__printf(out, "\n%9s", "share");
-	if (l->time)
-		text__printf(out, " %10s", "time");
-	text__printf(out, " %12s", t->copies ? "calls" : l->counted ? l->counted : "launches");
+	if (l->counted)
+		text__printf(out, " %10s", l->value);
+	text__printf(out, " %12s", t->copies ? "calls" : l->column);
 	if (l->mean)
 		text__printf(out, " %9s", "mean");
 	text__printf(out, "  %s\n", l->what);
@@ -158,12 +159,11 @@ static void add_table(struct text *out, const struct layout *l, const struct tab
 		size_t start = out->len;
 
 		text__printf(out, "%9s", text__share(a, r->value, t->value));
-		if (l->time)
-			text__printf(out, " %10s", text__duration(a, r->value));
+		if (l->counted)
+			text__printf(out, " %10s", l->figure(a, r->value));
 		text__printf(out, " %12s", text__count(a, r->count));
 		if (l->mean)
-			text__printf(out, " %9s",
-				     text__duration(a, r->count ? r->value / r->count : 0));
+			text__printf(out, " %9s", l->figure(a, r->count ? r->value / r->count : 0));
 		text__add_string(out, "  ");
 		used = out->len - start;
 		add_name(out, r->name, columns > used + MIN_NAME ? columns - used : MIN_NAME);
@@ -193,24 +193,33 @@ static int add_metric(struct text *out, const struct profile *p, const struct na
 }
 
 static const struct layout gpu_layout = {
-	.title = "GPU time by kernel", .what = "kernel", .counted = "launches",
-	.one = "launch", .other = "more kernel", .others = "more kernels", .time = true, .mean = true,
+	.title = "GPU time by kernel", .what = "kernel", .counted = "launches", .one = "launch",
+	.column = "launches", .other = "more kernel", .others = "more kernels", .value = "time",
+	.figure = text__duration, .mean = true,
 	.note = "Kernels that overlap each count in full: the sum may exceed wall time.",
 };
 
 static const struct layout launches_layout = {
-	.title = "Launches by kernel", .what = "kernel", .other = "more kernel",
-	.others = "more kernels",
+	.title = "Launches by kernel", .what = "kernel", .column = "launches", .other = "more kernel",
+	.others = "more kernels", .figure = text__count,
+};
+
+static const struct layout bytes_layout = {
+	.title = "Bytes copied or set", .what = "kind", .counted = "copies and sets", .one = "copy or set",
+	.column = "calls", .other = "more kind", .others = "more kinds", .value = "size",
+	.figure = text__bytes, .mean = true,
 };
 
 static const struct layout wait_layout = {
-	.title = "Waits for the GPU by call", .what = "call", .counted = "waits",
-	.one = "wait", .other = "more call", .others = "more calls", .time = true, .mean = true,
+	.title = "Waits for the GPU by call", .what = "call", .counted = "waits", .one = "wait",
+	.column = "waits", .other = "more call", .others = "more calls", .value = "time",
+	.figure = text__duration, .mean = true,
 };
 
 static const struct layout cpu_layout = {
-	.title = "CPU time by function", .what = "function", .counted = "samples",
-	.one = "sample", .other = "more function", .others = "more functions", .time = true,
+	.title = "CPU time by function", .what = "function", .counted = "samples", .one = "sample",
+	.column = "samples", .other = "more function", .others = "more functions", .value = "time",
+	.figure = text__duration,
 };
 
 int summary__write(const struct profile *p, const struct summary_options *o, FILE *f)
@@ -220,6 +229,8 @@ int summary__write(const struct profile *p, const struct summary_options *o, FIL
 	int err;
 
 	err = names__new(p, false, &names);
+	if (!err && o->bytes)
+		err = add_metric(&out, p, names, PROFILE_BYTES, &bytes_layout, o);
 	if (!err && profile__total(p, PROFILE_GPU_NS))
 		err = add_metric(&out, p, names, PROFILE_GPU_NS, &gpu_layout, o);
 	else if (!err)

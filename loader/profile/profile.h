@@ -200,7 +200,7 @@ struct profile_run {
 	uint64_t made;		/* of so many */
 	double gpu_variance;	/* of all GPU time, ns^2: what sampling leaves open; 0: nothing */
 	bool driver_seen;	/* a process had libcuda mapped */
-	bool all_left_alone;	/* all that had wanted no look at their launches */
+	bool all_left_alone;	/* all that had want no look at their launches, or are recorded by another */
 	uint64_t own_cpu_ns;	/* CPU time of the collector while it captured; 0: not known */
 	uint64_t own_rest_ns;	/* the same before and after; 0: not known */
 	uint64_t own_bpf_ns;	/* CPU time of its BPF programs; 0: not known */

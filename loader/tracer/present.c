@@ -25,7 +25,8 @@ static int take(struct present *p, const struct space *s, const struct mapping *
 	    found.found.magic != CHANNEL_IDENTITY_MAGIC)
 		return -ENOENT;
 	if (found.found.abi != CHANNEL_ABI || found.found.size != sizeof(found.found)) {
-		snprintf(why, size, "it holds the timing library of another version of gpucollect");
+		snprintf(why, size, "it holds the timing library of another version of gpucollect: "
+			 "use that one, or start the process anew");
 		return -ENOTSUP;
 	}
 	*p = found;

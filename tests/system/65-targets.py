@@ -182,6 +182,12 @@ def second():
     both = Collector("-p", f"{one.pid},{two.pid}", "-d", "0.5").wait()
     check(both.status == 0 and list(both.by_pid) == [two.pid] and
           any("left out" in s and said in s for s in both.said), f"second: {both.status}: {both.said}")
+    # Nothing else that it was pointed at has the driver.
+    with subprocess.Popen(["sleep", "60"]) as other:
+        none = Collector("-p", f"{one.pid},{other.pid}", "--metric", "gpu", "-d", "0.5").wait()
+        other.kill()
+    check(none.status == 2 and any("none of the other processes" in s for s in none.said) and
+          "left alone, see above" in none.said[-1], f"second: nobody else: {none.status}: {none.said}")
     check(len(one.away()) == ALL_SLOTS, "second: the first one lost its slots")
     first = one.made()
     L.wait_for(lambda: one.made() > first + 200, "launches")
@@ -214,6 +220,28 @@ def closes_descriptors():
         check(run.status == 0 and run.timed() == run.launches() > 200 and not run.complaints(),
               f"closed: {run.status} {run.said}")
         check(t.away() == [], "closed: slots are not restored")
+    t.end()
+
+
+def other_version():
+    """The library that a process holds may be of another version: then it is not used, and that is said."""
+    t = Steady()
+    run = Collector("-p", str(t.pid), "-d", "0.2").wait()
+    check(run.status == 0 and run.by_pid.get(t.pid), f"version: the first one: {run.said}")
+    names = subprocess.run(["nm", "-D", os.path.join(L.B, "libgpucollect_timing.so")], capture_output=True,
+                           text=True, check=True).stdout
+    place = next(int(line.split()[0], 16) for line in names.splitlines() if "gpucollect_identity" in line)
+    with open(f"/proc/{t.pid}/maps", encoding="utf-8") as f:
+        base = next(int(line.split("-")[0], 16) for line in f if "memfd:gpucollect" in line and "r--p 0000000" in line)
+    with open(f"/proc/{t.pid}/mem", "r+b", 0) as mem:
+        mem.seek(base + place + 8)	# struct channel_identity: magic, abi
+        abi = int.from_bytes(mem.read(4), sys.byteorder)
+        mem.seek(base + place + 8)
+        mem.write((abi + 1).to_bytes(4, sys.byteorder))
+    run = Collector("-p", str(t.pid), "-d", "0.5").wait()
+    check(run.status == 0 and run.by_pid.get(t.pid) and
+          any("another version of gpucollect: use that one, or start the process anew" in s for s in run.said) and
+          any("without the timing library" in s for s in run.said), f"version: {run.status} {run.said}")
     t.end()
 
 
@@ -272,7 +300,8 @@ def kept_out():
                   f"kept out: {why} {options}: {run.status} {run.said}")
         run = Collector("--metric", "gpu", "-p", str(t.pid), "-d", "1").wait()
         check(run.status == 77 and any(why in s for s in run.said) and
-              any("--metric cpu" in s for s in run.said), f"kept out: {why}: {run.status} {run.said}")
+              any("--metric cpu" in s for s in run.said) and
+              not any("--metric launches" in s for s in run.said), f"kept out: {why}: {run.status} {run.said}")
         t.end()
 
 
@@ -391,7 +420,8 @@ def dry():
 
 
 wanted = sys.argv[1:]
-for part in (several, children, in_the_middle, second, closes_descriptors, of_a_command, kept_out, nothing, group, everywhere, dry):
+for part in (several, children, in_the_middle, second, closes_descriptors, other_version,
+             of_a_command, kept_out, nothing, group, everywhere, dry):
     if not wanted or part.__name__ in wanted:
         before = check.failures
         part()

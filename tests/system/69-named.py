@@ -149,6 +149,15 @@ def threads():
     t.end("threads")
 
 
+def itself():
+    """A shell becomes its last command, whose id $$ is then."""
+    for options in (["--dry-run"], ["-d", "0.2"]):
+        r = subprocess.run(["sh", "-c", 'exec "$@" -p $$', "sh", L.GPUCOLLECT, *options], capture_output=True,
+                           text=True, timeout=60, env=L.environment())
+        check((r.returncode, r.stdout, r.stderr.count("\n")) == (EMPTY, "", 1) and
+              "is this gpucollect itself" in r.stderr, f"itself: {r}")
+
+
 def as_json():
     """--json is of messages; the list of a dry run is text."""
     t = L.Launching(check)
@@ -178,7 +187,7 @@ if os.geteuid():
     print("needs root")
     sys.exit(L.SKIP)
 wanted = sys.argv[1:]
-for part in (stopped, denied, kernel, threads, as_json, groups):
+for part in (stopped, denied, kernel, threads, itself, as_json, groups):
     if not wanted or part.__name__ in wanted:
         before = check.failures
         part()

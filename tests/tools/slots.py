@@ -5,7 +5,7 @@ import re
 import struct
 import subprocess
 
-SWAPPED = 70	# slots that the library swaps in the stand-in driver
+SWAPPED = 122	# slots that the library swaps in the stand-in driver
 
 
 def mappings(pid, path):

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Records of the ring and of a channel in this process: what of them gets into the tally. */
+#include "loader/account.h"
 #include "loader/works.h"
 #include "tests/unit/launches_setup.h"
 
@@ -447,6 +448,21 @@ START_TEST(names_are_bounded)
 }
 END_TEST
 
+START_TEST(a_weight_may_be_anything)
+{
+	static const uint32_t weights[][2] = {
+		{ 0, 1 }, { 1, 1 }, { 7, 7 }, { CHANNEL_MAX_STANDS_FOR, CHANNEL_MAX_STANDS_FOR },
+		{ CHANNEL_MAX_STANDS_FOR + 1, 1 }, { UINT32_MAX, 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(weights) / sizeof(weights[0]); i++) {
+		const struct rec_launch rec = { .weight = weights[i][0] };
+
+		ck_assert_uint_eq(account__weight(&rec), weights[i][1]);
+	}
+}
+END_TEST
+
 UNIT_MAIN("launches",
 	  halves_meet_whichever_comes_first,
 	  the_collectors_page_is_written, copies_are_kept_apart_from_launches,
@@ -462,4 +478,5 @@ UNIT_MAIN("launches",
 	  a_segment_that_is_none,
 	  a_ring_that_holds_nonsense,
 	  launches_without_end_are_bounded,
-	  names_are_bounded)
+	  names_are_bounded,
+	  a_weight_may_be_anything)

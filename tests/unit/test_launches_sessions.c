@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 
 #include "gpu_timing/reader.h"
+#include "loader/strata.h"
 #include "tests/unit/launches_setup.h"
 
 static void record_at(uint64_t id, uint64_t time)
@@ -50,6 +51,51 @@ START_TEST(only_launches_of_the_capture_count)
 	ck_assert_uint_eq(counters().by_cause[CAUSE_NO_END], 1);
 	ck_assert_uint_eq(counters().by_cause[CAUSE_NONE], 2);
 	ck_assert_uint_eq(counters().without_library, 1);
+}
+END_TEST
+
+/*
+ * The stratum's records speak of 25 launches where there were 20: of its last block there was less.
+ * Those before the capture, and those that did not run, are in no total.
+ */
+START_TEST(totals_are_of_the_capture)
+{
+	static const struct {
+		uint64_t time;
+		uint32_t weight;
+		enum launch_cause cause;
+	} made[] = {
+		{ 150, 10, CAUSE_NONE }, { 210, 5, CAUSE_NONE }, { 220, 3, CAUSE_DISTURBED },
+		{ 230, 2, CAUSE_CAPTURED }, { 240, 5, CAUSE_NONE },
+	};
+	struct strata_totals totals;
+
+	setup();
+	hello();
+	launches__only(launches, 200, 300);
+	segment->strata[7] = 20;
+	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
+		struct channel_result r = timed(i + 1, made[i].cause ? 0 : 100);
+
+		r.stands_for = made[i].weight;
+		r.stratum = 7;
+		r.cause = (uint16_t)made[i].cause;
+		put_result(&r);
+		record_at(i + 1, made[i].time);
+	}
+	/* Of no stratum, before the capture and in it. */
+	for (uint64_t id = 11; id <= 13; id++) {
+		struct channel_result r = timed(id, 100);
+
+		put_result(&r);
+		record_at(id, 160 + 30 * (id - 11));
+	}
+	launches__poll(launches);
+	launches__finish(launches);
+	totals = strata__totals(launches__strata(launches));
+	/* 13 of the 25 that the stratum's records speak of, where it has 20: 10.4; and one. */
+	ck_assert_uint_eq(totals.records, 3 + 1);
+	ck_assert_uint_eq(totals.launches, 10 + 1);
 }
 END_TEST
 
@@ -140,5 +186,5 @@ START_TEST(a_late_hello_is_not_answered)
 }
 END_TEST
 
-UNIT_MAIN("launches_sessions", only_launches_of_the_capture_count, armed_is_said_once,
-	  a_library_of_another_collector_is_left_alone, a_late_hello_is_not_answered)
+UNIT_MAIN("launches_sessions", only_launches_of_the_capture_count, totals_are_of_the_capture,
+	  armed_is_said_once, a_library_of_another_collector_is_left_alone, a_late_hello_is_not_answered)

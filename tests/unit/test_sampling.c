@@ -93,6 +93,7 @@ static struct event program__next(struct program *p)
 struct run {
 	double ns[LEAVES], launches[LEAVES];		/* as it was */
 	double said_ns[LEAVES], said_launches[LEAVES], variance[LEAVES];
+	double sum_variance;	/* of all GPU time */
 	uint64_t records;
 	uint64_t end;
 	double spent_most;	/* more than the budget had allowed by then, ns */
@@ -112,7 +113,7 @@ static void look_at(struct tally *tally, struct strata *strata, const struct pro
 		};
 	else if (p->dry)
 		add.others = 3;
-	strata__saw(strata, key.stratum, weight);
+	strata__saw(strata, key.stratum, weight, true);
 	ck_assert_int_eq(tally__add(tally, &key, &add), 0);
 }
 
@@ -191,6 +192,7 @@ static void sum_up(struct run *run, struct tally *tally, struct strata *strata)
 	}
 	widths__finish(w);
 	widths__free(w);
+	run->sum_variance = profile__run(p)->gpu_variance;
 	while (profile__next(p, &pos, &v)) {
 		if (v.metric == PROFILE_GPU_NS) {
 			run->said_ns[leaf_of(p, v.node)] += (double)v.value;
@@ -224,6 +226,7 @@ static struct run run_once(const struct kind *kind, uint64_t seed)
 struct judged {
 	double error, error_of_error;	/* of relative errors of leaves, pooled: mean, its standard error */
 	double covered;			/* intervals of 95 % that hold the truth */
+	double sum_covered;		/* the same of the sum of all GPU time */
 	double launches_wrong;		/* of all kernels: their numbers should be exact */
 	double records;
 	double over;			/* the budget: longest debt, s of the time that pays for it */
@@ -231,16 +234,17 @@ struct judged {
 
 static struct judged judge(const struct kind *kind, double planted)
 {
-	double sum = 0, squares = 0, inside = 0, leaves = 0;
+	double sum = 0, squares = 0, inside = 0, leaves = 0, sum_inside = 0;
 	struct judged j = { 0 };
 
 	for (uint64_t seed = 0; seed < RUNS; seed++) {
 		struct run run = run_once(kind, seed);
-		double of_run = 0, nr = 0, launches = 0, said = 0;
+		double of_run = 0, nr = 0, launches = 0, said = 0, sum_error = 0;
 
 		for (int i = 0; i < LEAVES; i++) {
 			double said_ns = run.said_ns[i] * planted, error = said_ns - run.ns[i];
 
+			sum_error += error;
 			launches += run.launches[i];
 			said += run.said_launches[i];
 			if (run.launches[i] < 500)
@@ -249,6 +253,7 @@ static struct judged judge(const struct kind *kind, double planted)
 			nr++;
 			inside += fabs(error) < 1.96 * sqrt(run.variance[i]);
 		}
+		sum_inside += fabs(sum_error) < 1.96 * sqrt(run.sum_variance);
 		leaves += nr;
 		sum += of_run / nr;
 		squares += of_run / nr * of_run / nr;
@@ -260,6 +265,7 @@ static struct judged judge(const struct kind *kind, double planted)
 	j.error = sum / RUNS;
 	j.error_of_error = sqrt((squares / RUNS - j.error * j.error) / RUNS);
 	j.covered = inside / leaves;
+	j.sum_covered = sum_inside / RUNS;
 	return j;
 }
 
@@ -281,11 +287,15 @@ START_TEST(sums_are_right_on_average)
 	const struct kind *kind = &kinds[_i];
 	struct judged j = judge(kind, 1);
 
-	printf("kind %d: %.0f records, error %.4f %% +- %.4f, covered %.2f %%, debt %.2f s\n", _i, j.records,
-	       100 * j.error, 100 * j.error_of_error, 100 * j.covered, j.over);
+	printf("kind %d: %.0f records, error %.4f %% +- %.4f, covered %.2f %%, sums %.1f %%, debt %.2f s\n",
+	       _i, j.records, 100 * j.error, 100 * j.error_of_error, 100 * j.covered, 100 * j.sum_covered,
+	       j.over);
 	ck_assert_double_lt(fabs(j.error), 3 * j.error_of_error);
 	ck_assert_double_ge(j.covered, 0.94);
 	ck_assert_double_le(j.covered, 0.96);
+	/* Three standard errors of a thousand. */
+	ck_assert_double_ge(j.sum_covered, 0.93);
+	ck_assert_double_le(j.sum_covered, 0.97);
 	ck_assert_double_eq(j.launches_wrong, 0);
 	if (!kind->rates)
 		ck_assert_double_lt(j.records, 0.2 * kind->launches);
@@ -340,7 +350,7 @@ START_TEST(ever_new_shapes)
 		records++;
 		if (!id[number])
 			id[number] = strata__add(strata);
-		strata__saw(strata, id[number], weight);
+		strata__saw(strata, id[number], weight, true);
 		key.stratum = id[number];
 		add.weight = weight;
 		add.block = s->blocks;

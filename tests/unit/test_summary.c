@@ -314,6 +314,15 @@ START_TEST(copies_are_no_launches)
 	       "    share       time        calls      mean  kernel\n"
 	       "   75.0 %    3.00 us           10    300 ns  k\n"
 	       "   25.0 %    1.00 us            4    250 ns  memcpy HtoD\n");
+	lacks(s, "Bytes");
+	free(s);
+	ADD(PROFILE_BYTES, 0, 1024, 1, NATIVE("main"), COPY("memset"));
+	s = summary(p, (struct summary_options){ .bytes = true });
+	has(s, "Bytes copied or set: 5.00 KiB in 6 copies and sets\n"
+	       "    share       size        calls      mean  kind\n"
+	       "   80.0 %   4.00 KiB            5     819 B  memcpy HtoD\n"
+	       "   20.0 %   1.00 KiB            1  1.00 KiB  memset\n"
+	       "\nGPU time by kernel: ");
 	free(s);
 	profile__free(p);
 }

@@ -170,6 +170,9 @@ START_TEST(halves_of_blocks_meet_in_any_order)
 	ck_assert_double_eq(tally__at(t, 1)->ns_variance, 0);
 	ck_assert_double_eq(tally__at(t, 2)->ns_variance, factor * 6000 * 6000);
 	ck_assert_double_eq(tally__at(t, 2)->count_variance, factor);
+	ck_assert_double_eq(tally__covariance(t, 1), -2 * factor * 5000 * 6000);
+	ck_assert_double_eq(tally__covariance(t, 2), 0);
+	ck_assert_double_eq(tally__covariance(t, (uint32_t)tally__nr_strata(t)), 0);
 	ck_assert_uint_eq(tally__at(t, 0)->count, 40);
 	ck_assert_uint_eq(tally__at(t, 0)->ns, 10 * (7000 + 5000 + 100 + 11000));
 	tally__free(t);

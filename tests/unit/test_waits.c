@@ -220,9 +220,9 @@ START_TEST(a_stratum_of_both)
 	uint32_t id = strata__add(s);
 
 	for (int i = 0; i < 3; i++)
-		strata__saw(s, id, 20);
-	strata__saw_wait(s, id, 40);
-	strata__saw_wait(s, 0, 1);
+		strata__saw(s, id, 20, true);
+	strata__saw(s, id, 40, false);
+	strata__saw(s, 0, 1, false);
 	strata__set_launches(s, id, 200);
 	ck_assert(strata__scale(s, id) == 2);
 	ck_assert_uint_eq(strata__totals(s).records, 3);
