@@ -313,6 +313,14 @@ void python__mapped(struct python *py, struct process *p)
 	};
 }
 
+bool python__asks(const struct python *py)
+{
+	for (size_t i = 0; i < py->nr_waiting; i++)
+		if (!py->waiting[i].refused && !processes__at(py->processes, py->waiting[i].process)->exited)
+			return true;
+	return false;
+}
+
 void python__tick(struct python *py)
 {
 	uint64_t now = py->nr_waiting ? clock__now_ns() : 0;

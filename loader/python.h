@@ -25,6 +25,8 @@ void python__free(struct python *py);	/* NULL is fine */
 void python__mapped(struct python *py, struct process *p);
 /* Asks those that were not ready; to be called some dozen times a second. */
 void python__tick(struct python *py);
+/* Whether there are such that will be asked again. */
+bool python__asks(const struct python *py);
 /*
  * Pure: until the next such question, ns: as long again as `before` up to 1 s, longer where the last one
  * `took` its time and there are `nr` to be asked.

@@ -21,6 +21,8 @@
 /* What the libraries of those that run already get to begin; the tracer itself gives up after 3 s. */
 #define CAPTURE_NICE (-20)
 #define ENTERING_NS 5000000000ull
+/* What a Python may take whose threads were in the midst of a change when it was looked at. */
+#define PYTHON_NS 100000000ull
 
 /* --- callbacks of the parts ------------------------------------------------------------------- */
 
@@ -240,22 +242,24 @@ static void hurry(struct session *s)
 }
 
 /*
- * Those that run already get the library before the capture begins: so that it begins for all of them at
- * once, and whoever waits for "recording" can count on it.
+ * Those that run already get the library before the capture begins, and their Python is known: so that it
+ * begins for all of them at once, and whoever waits for "recording" can count on it.
  */
 int session__enter_targets(struct session *s)
 {
-	uint64_t deadline = clock__now_ns() + ENTERING_NS;
+	uint64_t now = clock__now_ns(), deadline = now + ENTERING_NS, soon = now + PYTHON_NS;
 	uint32_t i;
 	int err = 0;
 
 	hurry(s);
 	for (i = 0; i < processes__count(s->processes); i++)
 		session__on_process_mapped(s, processes__at(s->processes, i));
-	if (!s->attach)
-		return 0;
-	while (!err && !s->stop && attach__pending(s->attach) && clock__now_ns() < deadline)
+	while (!err && !s->stop && s->attach && attach__pending(s->attach) && clock__now_ns() < deadline)
+		err = session__wait(s);
+	while (!err && !s->stop && python__asks(s->python) && clock__now_ns() < soon)
 		err = session__wait(s);
 	FAULT_POINT("targets-entered");
-	return err ? session__fail(err, NULL, "waiting for events") : judge(s);
+	if (err)
+		return session__fail(err, NULL, "waiting for events");
+	return s->attach ? judge(s) : 0;
 }

@@ -182,15 +182,16 @@ if wants captures; then
 	check 5 grep -q -x 'status 0' captures.status
 fi
 
-# What the sanitizer finds in a program, plain and recorded.
+# What the sanitizer finds in a program, plain and recorded. It calls it an error of the API that the library asks
+# for the time of an event which is still to come.
 if wants memcheck; then
 	log=$out/9-memcheck.txt
 	sanitizer=$(command -v compute-sanitizer || echo "$cuda/bin/compute-sanitizer")
 	for how in "product_chains idle 5" product_capture; do
 		# shellcheck disable=SC2086
-		plain 60 memcheck "$sanitizer" --tool memcheck ./$how
+		plain 60 memcheck "$sanitizer" --tool memcheck --report-api-errors no ./$how
 		# shellcheck disable=SC2086
-		recorded 90 memcheck "$sanitizer" --tool memcheck ./$how
+		recorded 90 memcheck "$sanitizer" --tool memcheck --report-api-errors no ./$how
 		for f in memcheck.plain memcheck.out memcheck.out2; do
 			grep '^=========' $f > $f-found
 			head -n 20 $f-found >> "$log"
