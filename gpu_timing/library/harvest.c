@@ -8,13 +8,28 @@
 #include "gpu_timing/library/segment.h"
 
 #define MAX_MS 9007199254.0f	/* 2^53 ns */
+#define NO_TIME UINT64_MAX
 
-static void report(const struct bracket *b, enum launch_cause cause, CUresult error, float ms)
+/* *ns: between its events; NO_TIME: it can't be a time. Also in the program's calls that wait. */
+static CUresult ask(const struct bracket *b, uint64_t *ns)
+{
+	uint32_t fp = fp__save();
+	float ms = 0;
+	CUresult r;
+
+	r = lib.driver.elapsed(&ms, b->begin, b->end);
+	*ns = ms >= 0 && ms < MAX_MS ? (uint64_t)((double)ms * 1e6 + 0.5) : NO_TIME;	/* of a NaN, too */
+	fp__restore(fp);
+	return r;
+}
+
+static void report(const struct bracket *b, enum launch_cause cause, CUresult error, uint64_t ns)
 {
 	struct channel_result result = {
 		.launch = b->launch,
 		.function = b->function,
 		.stream = b->stream,
+		.duration = cause ? 0 : ns,
 		.name = b->name,
 		.context = b->serial,
 		.device = b->device,
@@ -33,16 +48,6 @@ static void report(const struct bracket *b, enum launch_cause cause, CUresult er
 		.stratum = b->stratum,
 	};
 
-	/* Written so that a NaN fails too. */
-	if (cause == CAUSE_NONE) {
-		uint32_t fp = fp__save();
-
-		if (ms >= 0 && ms < MAX_MS)
-			result.duration = (uint64_t)((double)ms * 1e6 + 0.5);
-		else
-			result.cause = CAUSE_BAD_TIME;
-		fp__restore(fp);
-	}
 	segment__result(thread__self(), &result);
 }
 
@@ -81,7 +86,7 @@ static bool take_oldest(struct stream *s, bool suspended)
 	struct bracket *b;
 	bool forget = false;
 	uint32_t state;
-	float ms = 0;
+	uint64_t ns = 0;
 
 	if (!bracket || __atomic_load_n(&lib.memory->guard.quiet, __ATOMIC_SEQ_CST))
 		return false;
@@ -101,12 +106,14 @@ static bool take_oldest(struct stream *s, bool suspended)
 		r = load_relaxed(&c->error);
 		forget = true;
 	} else {
-		r = lib.driver.elapsed(&ms, b->begin, b->end);
+		r = ask(b, &ns);
 		if (r == CUDA_ERROR_NOT_READY)
 			return false;
 		cause = r ? harvest__meaning(b, r, &forget) : (enum launch_cause)b->cause;
+		if (!cause && ns == NO_TIME)
+			cause = CAUSE_BAD_TIME;
 	}
-	report(b, cause, r, ms);
+	report(b, cause, r, ns);
 	if (b->hold)
 		stream__let_go(s, b->hold);
 	store_relaxed(place, (uint16_t)0);

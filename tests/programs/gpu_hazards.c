@@ -304,6 +304,7 @@ static void traps(void)
 	__builtin_ia32_ldmxcsr(own);
 	for (int i = 0; i < 200; i++)
 		launch(one, stream, 1000);
+	MUST(cuStreamSynchronize(stream));
 	wrong += __builtin_ia32_stmxcsr() != own;
 	__builtin_ia32_ldmxcsr(own | 0x1000);
 }
