@@ -6,18 +6,28 @@
  */
 #include "gpu_timing/library/copies.h"
 
-/* Memory that the driver doesn't know is the host's. The question fails for no address. */
-enum place place__of(CUdeviceptr at)
+/*
+ * A CUmemorytype; 0: memory that the driver doesn't know. False: it can't be asked. The question fails for
+ * no address.
+ */
+static bool memory_type(CUdeviceptr at, unsigned int *type)
 {
 	CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
-	unsigned int type = 0;
-	void *value = &type;
+	void *value = type;
 
-	if (!lib.driver.pointer_attributes ||
-	    lib.driver.pointer_attributes(1, &attribute, &value, at))
+	*type = 0;
+	return lib.driver.pointer_attributes &&
+	       !lib.driver.pointer_attributes(1, &attribute, &value, at);
+}
+
+enum place place__of(CUdeviceptr at)
+{
+	unsigned int type;
+
+	if (!memory_type(at, &type))
 		return PLACE_UNKNOWN;
 	switch (type) {
-	case 0:
+	case 0:	/* the host's */
 	case CU_MEMORYTYPE_HOST:
 		return PLACE_HOST;
 	case CU_MEMORYTYPE_DEVICE:
@@ -29,12 +39,9 @@ enum place place__of(CUdeviceptr at)
 
 bool place__is_pageable(CUdeviceptr at)
 {
-	CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
-	unsigned int type = 0;
-	void *value = &type;
+	unsigned int type;
 
-	return lib.driver.pointer_attributes &&
-	       !lib.driver.pointer_attributes(1, &attribute, &value, at) && !type;
+	return memory_type(at, &type) && !type;
 }
 
 enum copy_kind copy__kind(enum place to, enum place from)

@@ -88,16 +88,16 @@ static void give_back(struct thread *t, bool forget)
 	__atomic_sub_fetch(&t->stream->outstanding, 1, __ATOMIC_RELAXED);
 }
 
-static void fire(struct thread *t, uint32_t session)
+void launch__fire(struct thread *t, struct channel_launch *l, uint32_t session)
 {
-	t->launch.id = (uint64_t)session << CHANNEL_SESSION_SHIFT | ++t->next_id;
+	l->id = (uint64_t)session << CHANNEL_SESSION_SHIFT | ++t->next_id;
 	thread__count(t, probes);
 	/* The id stays in the thread's memory: the probe must see all stores before it. */
 	__asm__ volatile("" ::: "memory");
 	if (load_relaxed(&lib.segment->site) == SITE_NOP5)
-		gpucollect_site_nop5(t->launch.id, &t->launch);
+		gpucollect_site_nop5(l->id, l);
 	else
-		gpucollect_site_nop1(t->launch.id, &t->launch);
+		gpucollect_site_nop1(l->id, l);
 }
 
 /* 0 where no budget decides. */
@@ -149,7 +149,7 @@ void launch__begin(struct call *call, CUstream stream)
 		call->cause = find_stream(call);
 	if (!call->cause)
 		call->cause = take_bracket(call);
-	fire(t, call->session);
+	launch__fire(t, &t->launch, call->session);
 	session__leave(t, call->was_inside);
 
 	if (t->stream && t->turn == call->turn) {
@@ -448,7 +448,7 @@ void launch__only_seen(struct call *call, CUresult result, bool further)
 	t->launch.weight = 1;
 	t->launch.stratum = 0;
 	call->error = result;
-	fire(t, call->session);
+	launch__fire(t, &t->launch, call->session);
 	if (!result)
 		note_success();
 	report(call, result ? 0 : name__find(t, t->launch.function), 0);

@@ -56,6 +56,8 @@ struct launch_question {
 };
 
 void launch__begin(struct call *call, CUstream stream);
+/* Gives it the thread's next id, and shows it to the probe: *l is memory of the thread. */
+void launch__fire(struct thread *t, struct channel_launch *l, uint32_t session);
 void launch__end(struct call *call, CUresult result);
 /* False: nothing more is to be known of it: counted only, part of a graph, or no longer ours. */
 bool launch__mark_end(struct call *call, struct launch_question *q);

@@ -21,19 +21,6 @@ struct wait {
 	struct channel_launch launch;	/* what the probe shows */
 };
 
-static void fire(struct wait *w, struct thread *t)
-{
-	w->launch.id = (uint64_t)w->session << CHANNEL_SESSION_SHIFT | ++t->next_id;
-	thread__count(t, probes);
-	/* The probe must see all stores before it. */
-	__asm__ volatile("" ::: "memory");
-	if (load_relaxed(&lib.segment->site) == SITE_NOP5)
-		gpucollect_site_nop5(w->launch.id, &w->launch);
-	else
-		gpucollect_site_nop1(w->launch.id, &w->launch);
-	store_release(&t->counters->waiting, w->launch.id);
-}
-
 /* We are inside the session. */
 static void choose(struct wait *w, struct thread *t, uint32_t slot, CUstream stream, void *frame)
 {
@@ -45,7 +32,8 @@ static void choose(struct wait *w, struct thread *t, uint32_t slot, CUstream str
 	if (!strata__choose_for(t, &w->launch, (uint64_t)frame))
 		return;
 	since = load_relaxed(&lib.segment->every) ? 0 : clock__ns();
-	fire(w, t);
+	launch__fire(t, &w->launch, w->session);
+	store_release(&t->counters->waiting, w->launch.id);
 	w->t = t;
 	w->spent = since ? clock__ns() - since : 0;
 }
