@@ -14,49 +14,38 @@
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 /*
- * Stack memory that may be read: ordinary, no device. All of a page that lies in it is read at once: that
- * costs hardly more than a word, and the next frames are there. The page behind may never have been
- * touched; to find that out takes most of a us.
+ * Stack memory that may be read: ordinary, no device. A page is read at once: that costs hardly more than a
+ * word, and the next frames are there. The page behind may never have been touched; to find that out takes
+ * most of a us.
  */
-#define READ_BLOCK 4096ull
+#define READ_PAGE 4096ull
+#define NO_PAGE 1ull
 struct readable {
 	__u64 lo, hi;
-	__u64 from;		/* address of block[0] */
-	__u64 len;		/* bytes in block */
-	__u64 block[READ_BLOCK / 8];
+	__u64 page;		/* address of the one in block, or NO_PAGE */
+	__u64 block[READ_PAGE / 8];
 };
 
-static ALWAYS_INLINE long readable__fill(struct readable *mem, __u64 addr)
+static __noinline long readable__fill(struct readable *mem, __u64 page)
 {
-	__u64 from = addr & ~(READ_BLOCK - 1), end = from + READ_BLOCK, len;
-
-	if (from < mem->lo)
-		from = (mem->lo + 7) & ~7ull;
-	if (end > mem->hi)
-		end = mem->hi & ~7ull;
-	len = end - from;
-	mem->len = 0;
-	if (len > READ_BLOCK || bpf_probe_read_user(mem->block, len, (void *)from))
+	mem->page = NO_PAGE;
+	if (bpf_probe_read_user(mem->block, READ_PAGE, (void *)page))
 		return -1;
-	mem->from = from;
-	mem->len = len;
+	mem->page = page;
 	return 0;
 }
 
 static ALWAYS_INLINE long unwind_read_word(struct readable *mem, __u64 *dst, __u64 addr)
 {
-	__u64 at = addr - mem->from;
+	__u64 page = addr & ~(READ_PAGE - 1);
 
 	if (addr < mem->lo || addr + 8 > mem->hi || addr + 8 < addr)
 		return -1;
 	if (addr & 7)
 		return bpf_probe_read_user(dst, 8, (void *)addr);
-	if (at >= mem->len) {
-		if (readable__fill(mem, addr))
-			return -1;
-		at = addr - mem->from;
-	}
-	*dst = mem->block[at / 8 & (READ_BLOCK / 8 - 1)];
+	if (mem->page != page && readable__fill(mem, page))
+		return -1;
+	*dst = mem->block[addr / 8 & (READ_PAGE / 8 - 1)];
 	return 0;
 }
 

@@ -9,9 +9,8 @@
 #define GPUCOLLECT_PYTHON_BPF_H
 
 #include "bpf/python_link.bpf.h"
+#include "bpf/python_memo.bpf.h"
 
-/* That a frame adds at most: itself, two starts of runs, what ends its list and those after it. */
-#define FRAME_WORDS (6 + 4 * (PYTHON_STATES - 1))
 #define SEARCH_STEPS 1024	/* thread states of all interpreters */
 
 /* The thread's own state, whether it holds the lock or not: what PyGILState_GetThisThreadState returns. */
@@ -30,12 +29,9 @@ static ALWAYS_INLINE __u64 python__state(struct scratch *s, const struct python_
 /* --- frames ------------------------------------------------------------------------------- */
 
 /* After the last frame of a run. 1: the list is over. */
-static ALWAYS_INLINE long python__run_ends(struct scratch *s, const struct python_layout *l,
-					   const __u64 *frame)
+static ALWAYS_INLINE long python__run_ends(struct scratch *s, const struct python_layout *l, __u64 back)
 {
-	__u64 back = python__u64(frame, l->frame_back, PYTHON_FRAME_BYTES);
-
-	if (!list__is_linked(s, l, frame))
+	if (!list__is_linked(s, l, back))
 		return list__give_up(s, l) ? 1 : list__cut(s, l);
 	run__end(s, l->style == PYTHON_SHIMS ? s->python.next : s->python.cframe);
 	if (l->style != PYTHON_SHIMS)
@@ -58,26 +54,6 @@ static ALWAYS_INLINE bool python__is_incomplete(const struct python_layout *l, c
 	       code->address + l->code_start + 2ull * code->traceable;
 }
 
-static ALWAYS_INLINE void python__add(struct scratch *s, const struct python_layout *l,
-				      const __u64 *frame)
-{
-	__u64 code = python__u64(frame, l->frame_code, PYTHON_FRAME_BYTES) & ~(__u64)l->code_tag;
-	const struct known_code *c = code__read(s, l, code);
-
-	if (!c) {
-		word__add(s, FRAME_MAKE_ADDRESS(FRAME_PYTHON, 0));
-		word__add(s, (__u64)FRAME_PYTHON_AT << 60);
-		return;
-	}
-	if (!c->address)
-		return;		/* None, for one, in a frame that belongs to C */
-	if (python__is_incomplete(l, frame, c))
-		return;
-	word__add(s, FRAME_MAKE_ADDRESS(FRAME_PYTHON, code));
-	word__add(s, (__u64)FRAME_PYTHON_AT << 60 |
-		  (__u64)python__offset(l, frame, code) << 32 | c->check);
-}
-
 /* Of frames that have no owner, or whose owner is Python: whether the run ends with this one. */
 static ALWAYS_INLINE bool python__ends_run(const struct python_layout *l, const __u64 *frame)
 {
@@ -87,32 +63,74 @@ static ALWAYS_INLINE bool python__ends_run(const struct python_layout *l, const 
 	       python__u8(frame, l->frame_entry, PYTHON_FRAME_BYTES);
 }
 
+static ALWAYS_INLINE void python__add(struct scratch *s, const struct python_layout *l,
+				      const __u64 *frame, bool ends_run)
+{
+	__u64 code = python__u64(frame, l->frame_code, PYTHON_FRAME_BYTES) & ~(__u64)l->code_tag, word;
+	const struct known_code *c;
+
+	if (memo__take(s, l, frame, ends_run))
+		return;
+	c = code__read(s, l, code);
+	if (!c) {
+		word__add(s, FRAME_MAKE_ADDRESS(FRAME_PYTHON, 0));
+		word__add(s, (__u64)FRAME_PYTHON_AT << 60);
+		return;
+	}
+	if (!c->address)
+		return;		/* None, for one, in a frame that belongs to C */
+	if (python__is_incomplete(l, frame, c))
+		return;
+	word = (__u64)FRAME_PYTHON_AT << 60 | (__u64)python__offset(l, frame, code) << 32 | c->check;
+	words__add_python(s, FRAME_MAKE_ADDRESS(FRAME_PYTHON, code), word);
+	if (c->stays)
+		memo__put(s, l, frame, ends_run, word);
+}
+
+/* A shim lies on the stack, whose pages the native walk needs as well. False: the frame is none. */
+static ALWAYS_INLINE bool shim__read(struct scratch *s, const struct python_layout *l, __u64 *back)
+{
+	__u64 frame = s->python.next, owner;
+
+	return l->style == PYTHON_SHIMS &&
+	       !unwind_read_word(&s->mem, &owner, frame + (l->frame_owner & ~7u)) &&
+	       (__u8)(owner >> (l->frame_owner & 7) * 8) >= l->owner_shim &&
+	       !unwind_read_word(&s->mem, back, frame + l->frame_back);
+}
+
 /* One frame of the list. */
 static long python__frame(__u64 i, struct scratch **ctx)
 {
 	struct scratch *s = *ctx;
 	struct python_layout *l = python__layout(s->python.layout);
 	const __u64 *frame;
+	bool ends_run;
+	__u64 back;
 
 	if (!l)
 		return 1;
+	memos__take(s, l);
 	if (s->nr > GPUCOLLECT_MAX_PYTHON_WORDS - FRAME_WORDS) {
 		s->python.full = 1;
 		return 1;
 	}
+	if (shim__read(s, l, &back))
+		return python__run_ends(s, l, back);
 	if (frame__read(s, l->frame_bytes, l->style))
 		return list__give_up(s, l) ? 1 : list__cut(s, l);
 	frame = frame__words(s);
+	back = python__u64(frame, l->frame_back, PYTHON_FRAME_BYTES);
 	if (list__is_left_over(s, l, frame))
 		return list__give_up(s, l);
 	if (l->style == PYTHON_SHIMS &&
 	    python__u8(frame, l->frame_owner, PYTHON_FRAME_BYTES) >= l->owner_shim)
-		return python__run_ends(s, l, frame);
+		return python__run_ends(s, l, back);
 	frame__goes_on(s);
-	python__add(s, l, frame);
-	if (python__ends_run(l, frame))
-		return python__run_ends(s, l, frame);
-	s->python.next = python__u64(frame, l->frame_back, PYTHON_FRAME_BYTES);
+	ends_run = python__ends_run(l, frame);
+	python__add(s, l, frame, ends_run);
+	if (ends_run)
+		return python__run_ends(s, l, back);
+	s->python.next = back;
 	if (s->python.next || l->style == PYTHON_FRAME_OBJECTS)
 		return !s->python.next;
 	/* The outermost frame ends a run. */
@@ -327,6 +345,7 @@ static __noinline void python__walk(struct scratch *s, struct task_struct *task,
 	python__others(s, proc->python_runtime);
 	if (!s->python.stamp)
 		s->python.stamp = frees__stamp(s, task, proc);
+	memos__start(s);
 	nr = s->python.run & (PYTHON_STATES - 1);
 	s->python.list[nr].state = s->python.own;
 	bpf_loop(nr + 1, python__list_at, &s, 0);

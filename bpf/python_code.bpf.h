@@ -225,17 +225,17 @@ static ALWAYS_INLINE bool code__stays(const struct scratch *s, const struct pyth
 	return python__u32(s->python.code, l->code_version, PYTHON_CODE_BYTES) < (__u32)s->python.stamp;
 }
 
-static ALWAYS_INLINE void recalled__put(struct recalled_code *r, __u64 key, const struct scratch *s,
-					const struct python_layout *l, const struct known_code *c)
+static ALWAYS_INLINE void recalled__put(struct recalled_code *r, __u64 key, __u64 stamp,
+					const struct known_code *c)
 {
 	__u64 value = (__u64)c->traceable << 32 | c->check;
 
-	if (!r || !code__stays(s, l))
+	if (!r)
 		return;
 	r->key = key;
-	r->stamp = s->python.stamp;
+	r->stamp = stamp;
 	r->value = value;
-	r->sum = entry__check(key, value, s->python.stamp);
+	r->sum = entry__check(key, value, stamp);
 }
 
 #endif

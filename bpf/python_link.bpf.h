@@ -387,8 +387,7 @@ static ALWAYS_INLINE bool list__give_up(struct scratch *s, const struct python_l
 }
 
 /* Whether the run that ends here is the one of the CFrame that is said to be the innermost. */
-static ALWAYS_INLINE bool list__is_linked(struct scratch *s, const struct python_layout *l,
-					  const __u64 *frame)
+static ALWAYS_INLINE bool list__is_linked(struct scratch *s, const struct python_layout *l, __u64 back)
 {
 	__u64 previous;
 
@@ -402,8 +401,7 @@ static ALWAYS_INLINE bool list__is_linked(struct scratch *s, const struct python
 	    s->python.next - s->python.cframe + CALL_BYTES >= 2 * CALL_BYTES)
 		return false;
 	previous = cframe__u64(s, s->python.cframe, l->cframe_previous);
-	return cframe__u64(s, previous, l->cframe_top) ==
-	       python__u64(frame, l->frame_back, PYTHON_FRAME_BYTES);
+	return cframe__u64(s, previous, l->cframe_top) == back;
 }
 
 #endif

@@ -171,6 +171,7 @@ static ALWAYS_INLINE long code__read_whole(struct scratch *s, const struct pytho
 	c->address = code;
 	c->walk = s->python.walk;
 	c->check = code__check(s, l);
+	c->stays = s->python.stamp && code__stays(s, l);
 	c->traceable = l->code_traceable == PYTHON_ABSENT ? 0 :
 		       python__u32(s->python.code, l->code_traceable, PYTHON_CODE_BYTES);
 	return code__tell(s, code, c->check);
@@ -197,13 +198,15 @@ static __noinline const struct known_code *code__read(struct scratch *s, const s
 	if (recalled__take(recalled, key, s->python.stamp, c)) {
 		c->address = code;
 		c->walk = s->python.walk;
+		c->stays = 1;
 		return c;
 	}
 	told = code__read_whole(s, l, code, c);
 	if (told < 0)
 		return NULL;
-	if (told)
-		recalled__put(recalled, key, s, l, c);
+	if (told && c->stays)
+		recalled__put(recalled, key, s->python.stamp, c);
+	c->stays &= told;
 	return c;
 }
 

@@ -20,6 +20,16 @@ struct known_code {
 	__u64 walk;
 	__u32 check;
 	__u32 traceable;	/* first instruction that is shown */
+	__u64 stays;		/* bool: the stamp tells when it is another's address */
+};
+
+/* A frame as it was when it was met last, in any walk, and the second of its words. */
+#define PYTHON_MEMO_SHIFT 7
+#define PYTHON_MEMOS (1u << PYTHON_MEMO_SHIFT)
+struct frame_memo {
+	__u64 key;		/* its code and its owner, under struct python_walk.tag */
+	__u64 position;
+	__u64 word;
 };
 
 #define PYTHON_STATES 4		/* of one thread: one for each interpreter that runs in it */
@@ -48,6 +58,7 @@ struct python_walk {
 	__u64 type;		/* of code objects, or 0 */
 	__u64 image;		/* which program in which process it is */
 	__u64 stamp;		/* of what is known of its code objects; 0: nothing is to be taken as known */
+	__u64 tag;		/* of stamp and image */
 	__u64 state;		/* PyThreadState */
 	__u64 next;		/* frame to be read */
 	__u64 cframe;		/* of the run at hand */
@@ -68,6 +79,7 @@ struct python_walk {
 	__u64 members[PYTHON_STATE_BYTES / 8];	/* of state */
 	__u64 code[PYTHON_CODE_BYTES / 8];
 	struct known_code codes[PYTHON_CODES];
+	struct frame_memo memos[PYTHON_MEMOS];	/* a frame's place is told by its address */
 };
 
 struct scratch {
@@ -164,6 +176,22 @@ static ALWAYS_INLINE void word__add(struct scratch *s, __u64 word)
 	word__put(s, s->nr, word);
 	s->nr++;
 	s->hash = hash__add(s->hash, word);
+}
+
+/* Of both words of a Python frame: one step. */
+static ALWAYS_INLINE __u64 hash__add_python(__u64 hash, __u64 first, __u64 second)
+{
+	return hash__add(hash, first ^ second * 0xd6e8feb86659fd93ull);
+}
+
+static ALWAYS_INLINE void words__add_python(struct scratch *s, __u64 first, __u64 second)
+{
+	if (s->nr >= GPUCOLLECT_MAX_WORDS - 1)
+		return;
+	word__put(s, s->nr, first);
+	word__put(s, s->nr + 1, second);
+	s->nr += 2;
+	s->hash = hash__add_python(s->hash, first, second);
 }
 
 static ALWAYS_INLINE void words__start(struct scratch *s)

@@ -48,7 +48,7 @@ static ALWAYS_INLINE void stack__find(struct scratch *s, struct task_struct *tas
 
 	s->mem.lo = 0;
 	s->mem.hi = 0;
-	s->mem.len = 0;
+	s->mem.page = NO_PAGE;
 	if (sp < top && top - sp < MAX_STACK_BYTES) {
 		s->mem.lo = sp - RED_ZONE;
 		s->mem.hi = top;

@@ -6,7 +6,8 @@ as in launching.py, and their kernels begin with PREFIX.
 
     launch              once, and without an account
     reuse N             N functions one after the other, each launches twice
-    handed N            the same, but another thread makes and frees them
+    once N              the same, but each launches once, from a frame where the one before had its own
+    handed N            as reuse, but another thread makes and frees them
     free N THREADS      N code objects are made and freed in each of so many threads at a time, nothing else
     flood N             the same in one thread, as fast as it goes
     leave               the first thread ends
@@ -26,6 +27,10 @@ import launching
 TEXT = """
 def made_{n}(launch):
     launch()
+    launch()
+"""
+ONCE = """
+def made_{n}(launch):
     launch()
 """
 SPIN = """
@@ -49,15 +54,19 @@ def launch_once():
     launching.must(launching.LAUNCH(function, *launching.REST))
 
 
-def reuse(n):
+def reuse(n, text=TEXT):
     places = set()
     for i in range(int(n)):
-        made = make(TEXT, i)
+        made = make(text, i)
         places.add(id(made.__code__))
         made(launching.launch)
         del made
         time.sleep(PACE)
     return len(places)
+
+
+def once(n):
+    return reuse(n, ONCE)
 
 
 def handed(n):
@@ -127,7 +136,7 @@ def execute(prefix):
     os.execv(sys.executable, [sys.executable, "-ES", __file__, prefix])
 
 
-COMMANDS = {"launch": launch_once, "reuse": reuse, "handed": handed, "free": free, "flood": flood,
+COMMANDS = {"launch": launch_once, "reuse": reuse, "once": once, "handed": handed, "free": free, "flood": flood,
             "leave": leave_first, "fork": fork, "exec": execute}
 
 
