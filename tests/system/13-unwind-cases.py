@@ -127,7 +127,7 @@ def notables():
 def vdso():
     for args, asker, root in (((), "ask_clock", "main"), (("4",), "ask_day", "asker")):
         rec = run("vdso", *args)
-        every(rec, within(root), whole(root, asker), f"{asker} below {root}, to the thread's root")
+        every(rec, within(asker), whole(root, asker), f"{asker} below {root}, to the thread's root")
         inside = rec.total(lambda s: s.user and re.search("vdso", s.user[-1]))
         check(inside > FEW, f"{rec.name}: {inside} samples in the vDSO")
         every(rec, lambda s: s.user and re.search("vdso", s.user[-1]), within(asker),
