@@ -378,8 +378,9 @@ def stacks(path):
         fail(f"only {whole / weights * 100:.3f} % of the stacks are whole")
 
 
-{"chains": chains, "paths": paths, "cupti": cupti, "total": total, "speed": speed,
- "where": where, "constants": constants, "agree": agree, "short": short_ones, "copies": copies,
- "stacks": stacks, "sampled": sampled}[sys.argv[1]](*sys.argv[2:])
-print("  ok" if not bad else f"  {bad} wrong")
-sys.exit(bad != 0)
+if __name__ == "__main__":
+    {"chains": chains, "paths": paths, "cupti": cupti, "total": total, "speed": speed,
+     "where": where, "constants": constants, "agree": agree, "short": short_ones, "copies": copies,
+     "stacks": stacks, "sampled": sampled}[sys.argv[1]](*sys.argv[2:])
+    print("  ok" if not bad else f"  {bad} wrong")
+    sys.exit(bad != 0)

@@ -12,8 +12,8 @@ import time
 
 from product_attach import Recording
 
-ALONE, RECORDED = 1.2, 2.0	# seconds
-WORK = [("relu", 24, ("auto", "all") * 2), ("matmul", 8, ("auto",)), ("layer", 13, ("auto", "all"))]
+ALONE, RECORDED, BOTH = 1.2, 2.0, 4.2	# seconds; both with coming and going
+WORK = [("relu", ("auto", "all") * 6), ("matmul", ("auto",) * 4), ("layer", ("auto", "all") * 3)]
 
 
 class Loop:
@@ -21,8 +21,8 @@ class Loop:
 
     def __init__(self):
         argv = ["python3", "product_torch.py", "loop"]
-        for name, seconds, _ in WORK:
-            argv += [str(seconds), name]
+        for name, hows in WORK:
+            argv += [str(BOTH * len(hows) + 3), name]
         self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
         self.paces = []
 
@@ -62,14 +62,15 @@ def one(loop, gpucollect, name, how, number):
 
 def main():
     loop, ratios = Loop(), {}
-    for name, _, hows in WORK:
+    for name, hows in WORK:
         loop.until(0, name)
         loop.until(time.monotonic() + 0.5)
         for number, how in enumerate(hows):
             ratios.setdefault((name, how), []).append(one(loop, sys.argv[1], name, how, number))
     loop.process.kill()
     for (name, how), all_of in ratios.items():
-        print(f"  {name:7} {how:5} median ratio {statistics.median(all_of):.4f} of {len(all_of)}", flush=True)
+        print(f"  {name:7} {how:5} median ratio {statistics.median(all_of):.4f} of {len(all_of)}: "
+              f"{', '.join(f'{x:.4f}' for x in sorted(all_of))}", flush=True)
 
 
 main()

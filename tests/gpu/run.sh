@@ -3,7 +3,7 @@
 #
 # The product on a real GPU: run.sh DIR leaves its logs in DIR. Needs root, nvcc, a python3 with PyTorch
 # and a built gpucollect (GPUCOLLECT=PATH, default build/gpucollect). PRODUCT_PARTS picks parts (gap calibrate
-# copies chains capture hold torch attach sampled waits again after speed detach cpu python captures memcheck probes), PRODUCT_ROUNDS the interleaved
+# copies chains capture hold torch attach sampled waits again after speed detach cpu python captures memcheck totals probes), PRODUCT_ROUNDS the interleaved
 # rounds of the speed part,
 # PRODUCT_LIMIT the seconds after which no further step begins. PRODUCT_CONSTANTS="BUSY IDLE", as they stand
 # in gpu_timing/calibration.c, puts the constants that the gap part measures into a copy of the program; PRODUCT_KEEP=1 leaves those that the
@@ -246,12 +246,18 @@ fi
 
 if wants sampled; then
 	log=$out/9-sampled.txt
-	check 120 python3 product_sampled.py "$gpc"
+	check 150 python3 product_sampled.py "$gpc"
 	step 60 env CUDA_INJECTION64_PATH="$work/product_cupti.so" PRODUCT_OUT="$work/sampled.cupti" python3 product_torch.py count
 	for how in auto; do
 		step 60 "$gpc" --launches $how --metric gpu -y -o "folded/sampled-$how.folded" -- python3 product_torch.py count
 		check 10 python3 product_check.py sampled sampled.cupti "folded/sampled-$how.folded" 5
 	done
+fi
+
+if wants totals; then
+	log=$out/9-totals.txt
+	# shellcheck disable=SC2086
+	check 280 python3 product_totals.py "$gpc" ${PRODUCT_WORKS:-}
 fi
 
 if wants waits; then
