@@ -91,7 +91,7 @@ static inline __u64 copy__bytes(const __u32 grid[3])
  * ring. To the collector everything but page 1 is hostile, and of page 1 it reads nothing back.
  */
 #define CHANNEL_MAGIC 0x6c6e6368636c6770ull
-#define CHANNEL_ABI 7
+#define CHANNEL_ABI 8
 #define CHANNEL_THREADS 2048		/* the first is shared by threads that found none free */
 #define CHANNEL_RING_SIZE (16u << 20)	/* a power of two */
 #define CHANNEL_MAX_NAME (64u << 10)	/* bytes of a kernel's name that travel */
@@ -170,7 +170,7 @@ enum channel_site {
 enum launch_cause {
 	CAUSE_NONE = 0,
 	CAUSE_CAPTURED = 1,	/* the stream captures (or would not say) */
-	CAUSE_PDL = 2,		/* programmatic dependent launch, or a stream that had one lately */
+	CAUSE_PDL = 2,		/* in a chain of programmatic dependent launches that has no time */
 	CAUSE_POOL_EMPTY = 3,
 	CAUSE_OUTSTANDING = 4,	/* enough brackets under way in that stream */
 	CAUSE_OTHER_CONTEXT = 5, /* of a context that isn't current, or that can't be had */
@@ -276,6 +276,12 @@ enum launch_load {
 	LOAD_IDLE = 2,		/* yes: the bracket also holds the launch's way to the device */
 };
 
+/* A further launch of a run (library/run.h). */
+struct channel_member {
+	__u64 launch;		/* id */
+	__u32 name, reserved;	/* generation of the NAME that holds for it; 0: none known */
+};
+
 struct channel_result {
 	struct channel_head head;
 	__u64 launch;		/* id of the (first) launch */
@@ -285,11 +291,12 @@ struct channel_result {
 	__u32 name;		/* generation of the NAME that holds for it; 0: none known */
 	__u32 context;		/* index, from 1; never used twice in a process; 0: unknown */
 	__s32 device;		/* ordinal as the target sees it; -1: unknown */
-	__u32 launches;		/* k >= 1 in this bracket; the k - 1 further ids follow the record */
+	__u32 launches;		/* k >= 1 in this bracket, a run; the k - 1 further ones follow the record */
 	/*
-	 * 1 / the chance that this launch had of being timed. Where a program queues more work than
-	 * there may be brackets, only a random share is timed, the rest has CAUSE_OUTSTANDING. For
-	 * means of durations; never to be multiplied into counts, which are exact.
+	 * 1 / the chance that this launch had of being timed. Where a program queues more work
+	 * than there may be brackets, only a random share is timed, the rest has
+	 * CAUSE_OUTSTANDING; likewise, by itself, of launches that overlap (CAUSE_PDL). For means of
+	 * durations; never to be multiplied into counts, which are exact.
 	 */
 	__u32 weight;
 	__u16 entry;		/* enum launch_entry; of a copy or wait: enum channel_slot */
@@ -308,7 +315,7 @@ struct channel_result {
 	__u32 stratum;
 	__u64 bytes;
 	__u64 waited;		/* ns: of a copy whose call waits for it, how long the call took; else 0 */
-	__u64 more[];
+	struct channel_member more[];
 };
 _Static_assert(sizeof(struct channel_result) == 104, "no holes");
 

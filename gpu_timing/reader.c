@@ -166,7 +166,10 @@ static bool work_ok(const struct channel_result *r)
 static bool result_ok(const struct channel_result *r)
 {
 	if (r->head.size < sizeof(*r) || !r->launches ||
-	    r->launches - 1 != (r->head.size - sizeof(*r)) / sizeof(r->more[0]))
+	    (uint64_t)(r->launches - 1) * sizeof(r->more[0]) != r->head.size - sizeof(*r))
+		return false;
+	/* A run holds launches alone, of which each was looked at. */
+	if (r->launches > 1 && (r->flags & (LAUNCH_COPY | LAUNCH_WAIT) || r->stands_for != 1 || r->stratum))
 		return false;
 	return work_ok(r) && r->cause < NR_LAUNCH_CAUSES && r->load <= LOAD_IDLE && r->weight &&
 	       r->weight <= CHANNEL_MAX_WEIGHT && r->stands_for && r->stands_for <= CHANNEL_MAX_STANDS_FOR &&

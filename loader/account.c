@@ -8,6 +8,7 @@
 #include "loader/base/fault.h"
 #include "loader/base/table.h"
 #include "loader/join.h"
+#include "loader/runs.h"
 #include "loader/stacks.h"
 
 /*
@@ -28,6 +29,8 @@ struct account {
 	struct table *names;		/* generation -> work */
 	struct table *latest;		/* function -> generation */
 	struct table *strata;		/* stratum of the channel -> of strata.h */
+	struct table *runs;		/* launch id -> number of its run (runs.h), while it waits */
+	uint32_t in_runs;		/* launches of its runs that are not whole yet */
 	size_t name_bytes;
 	struct calibration calibration[MAX_DEVICES];
 	const struct channel *channel;	/* at the end: which waits are under way then */
@@ -50,7 +53,8 @@ struct account *account__new(struct account_shared *shared, uint32_t process)
 	a->names = table__new();
 	a->latest = table__new();
 	a->strata = table__new();
-	if (a->join && a->names && a->latest && a->strata)
+	a->runs = table__new();
+	if (a->join && a->names && a->latest && a->strata && a->runs)
 		return a;
 	account__free(a);
 	return NULL;
@@ -64,6 +68,7 @@ void account__free(struct account *a)
 	table__free(a->names);
 	table__free(a->latest);
 	table__free(a->strata);
+	table__free(a->runs);
 	free(a);
 }
 
@@ -136,6 +141,35 @@ static bool find_stratum(struct account *a, uint32_t word, uint32_t weight, bool
 	return true;
 }
 
+static int add_to(struct account *a, uint64_t launch, uint32_t run, uint32_t entry)
+{
+	uint32_t whole;
+	int err = runs__add(a->shared->runs, run, entry, &whole);
+
+	table__remove(a->runs, launch);
+	a->in_runs -= whole;
+	return err;
+}
+
+/* One of several that have a time together. */
+static int add_to_run(struct account *a, struct tally_key *key, const struct channel_result *r)
+{
+	struct tally_add add = { .count = 1 };
+	uint32_t entry;
+	uint64_t run, ignored;
+	int err;
+
+	if (!calibrate(a, r, &ignored))
+		key->flags |= TALLY_UNCALIBRATED;
+	add.untimed = !table__get(a->runs, r->launch, &run);
+	err = tally__add(a->shared->tally, key, &add);
+	if (err || add.untimed)
+		return err;
+	a->shared->counters.in_runs++;
+	err = tally__index(a->shared->tally, key, &entry);
+	return err ? err : add_to(a, r->launch, (uint32_t)run, entry);
+}
+
 static int add_result(struct account *a, const struct join_launch *launch, uint32_t stratum,
 		      const struct channel_result *r)
 {
@@ -164,6 +198,8 @@ static int add_result(struct account *a, const struct join_launch *launch, uint3
 		key.work = r->copy;
 	else if (r->name && table__get(a->names, r->name, &work))
 		key.work = (uint32_t)work;
+	if (r->cause == CAUSE_NONE && r->launches > 1)
+		return add_to_run(a, &key, r);
 	if (r->cause == CAUSE_NONE) {
 		add.timed = 1;
 		add.others = r->weight - 1;
@@ -246,6 +282,16 @@ static int add_waited(struct account *a, const struct join_launch *launch, const
 	return r->waited ? add_wait(a, launch, stratum, r->waited, r->stands_for, r->stratum) : 0;
 }
 
+/* A launch that is none of the capture's may be in a run with others that are. */
+static int leave_run(struct account *a, const struct channel_result *r)
+{
+	uint64_t run;
+
+	if (r->launches == 1 || !table__get(a->runs, r->launch, &run))
+		return 0;
+	return add_to(a, r->launch, (uint32_t)run, RUNS_NO_ENTRY);
+}
+
 static int on_joined(void *ctx, const struct join_launch *launch, const struct channel_result *r)
 {
 	struct channel_result no_end = { .cause = CAUSE_NO_END, .device = -1, .stands_for = 1 };
@@ -262,8 +308,10 @@ static int on_joined(void *ctx, const struct join_launch *launch, const struct c
 			  !outside && !(r && has_not_run(r)), &stratum))
 		return -ENOMEM;
 	err = add_waited(a, launch, r, stratum);
-	if (err || outside)
+	if (err)
 		return err;
+	if (outside)
+		return r ? leave_run(a, r) : 0;
 	if (!r && launch) {
 		no_end.stands_for = launch->weight;
 		no_end.stratum = launch->stratum;
@@ -338,12 +386,39 @@ void account__finish(struct account *a, const struct channel *channel, uint64_t 
 
 /* --- what a channel holds --------------------------------------------------------------------- */
 
+/* A run: each of its launches is to meet its record. */
+static int add_run(struct account *a, const struct channel_result *r)
+{
+	struct channel_result one = *r;
+	uint32_t run = 0, i;
+	uint64_t ns;
+	int err = 0;
+
+	/* Made up ones may never be whole: beyond that they are taken for launches without a time. */
+	if (r->cause == CAUSE_NONE && a->in_runs + r->launches <= MAX_WAITING) {
+		calibrate(a, r, &ns);
+		run = runs__begin(a->shared->runs, r->launches, ns, r->weight);
+		err = run ? 0 : -ENOMEM;
+		a->in_runs += run ? r->launches : 0;
+	}
+	for (i = 0; i < r->launches; i++) {
+		if (i) {
+			one.launch = r->more[i - 1].launch;
+			one.name = r->more[i - 1].name;
+		}
+		if (run)
+			err = table__set(a->runs, one.launch, run) ? -ENOMEM : err;
+		err = join__result(a->join, &one, a) ? -ENOMEM : err;
+	}
+	return err;
+}
+
 static void on_result(void *ctx, const struct channel_result *r)
 {
 	struct account *a = ctx;
 
 	FAULT_POINT("time");
-	a->no_memory |= join__result(a->join, r, a) != 0;
+	a->no_memory |= (r->launches > 1 ? add_run(a, r) : join__result(a->join, r, a)) != 0;
 }
 
 static void on_name(void *ctx, const struct channel_name *name)

@@ -24,6 +24,7 @@ struct account_shared {
 	struct works *works;
 	struct strata *strata;
 	const struct calibrations *calibrations;	/* of this machine; NULL: none */
+	struct runs *runs;
 	struct launches_counters counters;
 	/* Launches made before, or from `to` on, are none of the capture's. CLOCK_MONOTONIC, ns. */
 	uint64_t from, to;

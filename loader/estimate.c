@@ -3,6 +3,9 @@
 
 #include <stddef.h>
 
+#define ROUNDS 200
+#define SAME 1e-6
+#define LEAST 50		/* of an even share, as its part */
 #define ENOUGH 3		/* launches of a path tell more of it than all of its kernel's others */
 
 static uint64_t add(uint64_t a, uint64_t b)
@@ -47,4 +50,78 @@ bool estimate__mean(const struct estimate_times *path, const struct estimate_tim
 	else
 		return false;
 	return true;
+}
+
+static double sum_of(const struct estimate_run *run, const struct estimate_kernel *kernels)
+{
+	double sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < run->nr; i++)
+		sum += kernels[run->member[i].kernel].mean * run->member[i].launches;
+	return sum;
+}
+
+/*
+ * What each kernel's launches get if all runs are split by the means so far: their next means. False: these
+ * are the same.
+ */
+static bool one_round(const struct estimate_run *runs, size_t nr_runs, struct estimate_kernel *kernels,
+		      size_t nr_kernels)
+{
+	bool moved = false;
+	size_t i;
+
+	for (i = 0; i < nr_kernels; i++)
+		kernels[i].launches = kernels[i].got = 0;
+	for (i = 0; i < nr_runs; i++) {
+		double sum = sum_of(&runs[i], kernels);
+
+		for (uint32_t k = 0; k < runs[i].nr; k++) {
+			const struct estimate_member *m = &runs[i].member[k];
+			struct estimate_kernel *kernel = &kernels[m->kernel];
+
+			kernel->launches += (double)runs[i].runs * m->launches;
+			if (sum > 0)
+				kernel->got += runs[i].ns * (kernel->mean * m->launches / sum);
+		}
+	}
+	for (i = 0; i < nr_kernels; i++) {
+		struct estimate_kernel *k = &kernels[i];
+		double was = k->mean;
+
+		if (k->timed > 0 || !(k->launches > 0))
+			continue;
+		k->mean = k->got / k->launches;
+		if (k->mean < k->least)
+			k->mean = k->least;
+		moved |= k->mean > was * (1 + SAME) || k->mean < was * (1 - SAME);
+	}
+	return moved;
+}
+
+/*
+ * The even split, then round by round nearer to what fits: each keeps every run's sum. What overlaps wholly
+ * fits a time of 0 best; but no kernel takes none.
+ */
+void estimate__fit(const struct estimate_run *runs, size_t nr_runs, struct estimate_kernel *kernels,
+		   size_t nr_kernels)
+{
+	size_t i;
+
+	for (i = 0; i < nr_kernels; i++)
+		kernels[i] = (struct estimate_kernel){
+			.timed = kernels[i].timed, .ns = kernels[i].ns, .mean = 1,
+		};
+	one_round(runs, nr_runs, kernels, nr_kernels);
+	for (i = 0; i < nr_kernels; i++) {
+		struct estimate_kernel *k = &kernels[i];
+
+		k->mean = k->launches > 0 ? k->got / k->launches : 0;
+		k->least = k->mean / LEAST;
+		if (k->timed > 0)
+			k->mean = k->ns / k->timed;
+	}
+	for (i = 0; i < ROUNDS && one_round(runs, nr_runs, kernels, nr_kernels); i++)
+		;
 }

@@ -4,6 +4,7 @@
 #define LOADER_ESTIMATE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -28,5 +29,31 @@ void estimate__merge(struct estimate_times *t, const struct estimate_times *more
  */
 bool estimate__mean(const struct estimate_times *path, const struct estimate_times *kernel,
 		    bool left_out, double *ns);
+
+/* Runs of launches that were timed together, all of the same kernels. */
+struct estimate_member {
+	uint32_t kernel;		/* index */
+	uint32_t launches;		/* in one run */
+};
+
+struct estimate_run {
+	const struct estimate_member *member;
+	uint32_t nr;
+	uint64_t runs;
+	double ns;			/* of all of them */
+};
+
+struct estimate_kernel {
+	double timed, ns;		/* launches with a time of their own, or one stands for; theirs */
+	double mean;			/* to be found: ns of one launch */
+	double launches, got, least;	/* of use while it is found */
+};
+
+/*
+ * Means by which the runs' times are to be split: of the launches timed by themselves where there are some,
+ * of the others those that fit the runs best.
+ */
+void estimate__fit(const struct estimate_run *runs, size_t nr_runs, struct estimate_kernel *kernels,
+		   size_t nr_kernels);
 
 #endif

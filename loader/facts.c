@@ -109,6 +109,8 @@ static int add_launches(const struct launches_counters *l, struct profile *p)
 		{ PROFILE_LOST_OTHER, "waits whose end was not told", l->waits_no_end },
 		{ PROFILE_INFO, "waits whose stack was lost, shown under [no stack]", l->waits_no_stack },
 		{ PROFILE_INFO, "waits under way at the end, shown up to there", l->waiting },
+		{ PROFILE_INFO, "launches timed in runs of several, their time split by an estimate",
+		  l->in_runs },
 	};
 
 	if (l->without_library)

@@ -8,6 +8,7 @@
 #include "loader/account.h"
 #include "loader/base/array.h"
 #include "loader/base/fault.h"
+#include "loader/runs.h"
 #include "loader/target.h"
 
 #define POLLS_PER_LOOK 50	/* for system-call filters: about a second */
@@ -33,8 +34,9 @@ struct launches *launches__new(const struct launches_config *config)
 	l->shared.calibrations = config->calibrations;
 	l->shared.works = works__new();
 	l->shared.strata = strata__new();
+	l->shared.runs = runs__new();
 	l->shared.to = UINT64_MAX;
-	if (l->shared.works && l->shared.strata)
+	if (l->shared.works && l->shared.strata && l->shared.runs)
 		return l;
 	launches__free(l);
 	return NULL;
@@ -57,6 +59,7 @@ void launches__free(struct launches *l)
 	for (i = 0; i < l->nr_targets; i++)
 		target__free(l->target[i]);
 	free(l->target);
+	runs__free(l->shared.runs);
 	works__free(l->shared.works);
 	strata__free(l->shared.strata);
 	free(l);
@@ -204,6 +207,11 @@ bool launches__by_mean(enum launch_cause cause)
 void launches__counters(const struct launches *l, struct launches_counters *c)
 {
 	*c = l->shared.counters;
+}
+
+const struct runs *launches__runs(const struct launches *l)
+{
+	return l->shared.runs;
 }
 
 const char *launches__copy_name(uint32_t work)

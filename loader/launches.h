@@ -16,6 +16,7 @@
 #include "loader/tally.h"
 
 struct launches;
+struct runs;
 
 /* The library in a process says that it can't time there (enum channel_reason, detail). */
 typedef void (*launches_refused)(void *ctx, struct process *p, enum channel_reason reason,
@@ -57,6 +58,7 @@ struct launches_counters {
 	uint64_t lost_results;		/* channel full: these launches have no time */
 	uint64_t lost_names;
 	uint64_t graphs;		/* graph launches timed as a whole */
+	uint64_t in_runs;		/* launches that have a time together with others */
 	uint64_t libraries;		/* processes that had the library */
 	uint64_t bad_channels;		/* channels that held nonsense */
 	uint64_t gave_up;		/* libraries that took us for dead */
@@ -100,6 +102,9 @@ void launches__counters(const struct launches *l, struct launches_counters *c);
  * its kernel may stand for it.
  */
 bool launches__by_mean(enum launch_cause cause);
+
+/* Those that have a time together, by the tally's entries. */
+const struct runs *launches__runs(const struct launches *l);
 
 /* Names of the tally's `work`: mangled, as the driver has them. "" for 0 and for nameless ones. */
 const char *launches__name(const struct launches *l, uint32_t work);

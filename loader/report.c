@@ -245,8 +245,9 @@ int report__build(const struct report_input *in, struct profile *p)
 	if (!err)
 		err = find_python_threads(&r);
 	if (!err)
-		err = widths__new(in->tally, in->launches ? launches__strata(in->launches) : NULL, p,
-				  in->period_ns, &r.widths);
+		err = widths__new(in->tally, in->launches ? launches__strata(in->launches) : NULL,
+				  in->launches ? launches__runs(in->launches) : NULL, p, in->period_ns,
+				  &r.widths);
 	if (!err)
 		err = resolve_in_order(in);
 	for (i = 0; i < tally__count(in->tally) && !err; i++)

@@ -232,6 +232,16 @@ double tally__covariance(const struct tally *t, uint32_t stratum)
 	return stratum < t->nr_strata ? t->covariance[stratum] : 0;
 }
 
+int tally__index(struct tally *t, const struct tally_key *key, uint32_t *i)
+{
+	const struct tally_value *v = tally__entry(t, key);
+
+	if (!v)
+		return -ENOMEM;
+	*i = (uint32_t)(v - t->value);
+	return 0;
+}
+
 size_t tally__count(const struct tally *t)
 {
 	return t->nr;

@@ -81,6 +81,8 @@ void tally__free(struct tally *t);	/* NULL is fine */
 int tally__add(struct tally *t, const struct tally_key *key, const struct tally_add *add);
 /* No more is to come: records whose blocks have no second one stand alone. */
 void tally__settle(struct tally *t);
+/* Where the values of this key stand or, all 0 as yet, are to stand: for tally__at. 0 or -ENOMEM. */
+int tally__index(struct tally *t, const struct tally_key *key, uint32_t *i);
 size_t tally__count(const struct tally *t);
 const struct tally_value *tally__at(const struct tally *t, size_t i);
 /*

@@ -16,6 +16,7 @@ struct widths {
 	uint64_t period_ns;
 	struct table *means;		/* hash of process and work -> index in mean */
 	struct estimate_times *mean;
+	struct estimate_times *shares;	/* of runs, by entry of the tally */
 	double variance;		/* of all GPU time */
 };
 
@@ -26,9 +27,18 @@ static uint64_t mean_key(const struct tally_key *key)
 	return hash__mix((uint64_t)key->process << 32 | key->work) ^ form;
 }
 
-static struct estimate_times times_of(const struct tally_value *v)
+static const struct estimate_times *share_of(const struct widths *w, const struct tally_value *v)
 {
-	return (struct estimate_times){ v->timed, v->ns, v->chanced, v->others, v->others_ns, v->seen_timed };
+	return &w->shares[v - tally__at(w->tally, 0)];
+}
+
+/* All that is known of the entry's launches, by themselves and in runs. */
+static struct estimate_times times_of(const struct widths *w, const struct tally_value *v)
+{
+	struct estimate_times times = { v->timed, v->ns, v->chanced, v->others, v->others_ns, v->seen_timed };
+
+	estimate__merge(&times, share_of(w, v));
+	return times;
 }
 
 static int find_means(struct widths *w)
@@ -38,10 +48,10 @@ static int find_means(struct widths *w)
 
 	for (i = 0; i < nr; i++) {
 		const struct tally_value *v = tally__at(w->tally, i);
-		const struct estimate_times times = times_of(v);
+		const struct estimate_times times = times_of(w, v);
 
 		/* What has no name isn't known to be alike; nor are graphs. */
-		if (!v->timed || !v->key.work)
+		if (!times.timed || !v->key.work)
 			continue;
 		if (!table__get(w->means, mean_key(&v->key), &at)) {
 			at = table__count(w->means);
@@ -53,8 +63,8 @@ static int find_means(struct widths *w)
 	return 0;
 }
 
-int widths__new(const struct tally *tally, struct strata *strata, struct profile *profile, uint64_t period_ns,
-		struct widths **widths)
+int widths__new(const struct tally *tally, struct strata *strata, const struct runs *runs,
+		struct profile *profile, uint64_t period_ns, struct widths **widths)
 {
 	struct widths *w = calloc(1, sizeof(*w));
 
@@ -67,7 +77,9 @@ int widths__new(const struct tally *tally, struct strata *strata, struct profile
 	w->period_ns = period_ns;
 	w->means = table__new();
 	w->mean = calloc(tally__count(tally) + 1, sizeof(*w->mean));
-	if (!w->means || !w->mean || find_means(w))
+	w->shares = calloc(tally__count(tally) + 1, sizeof(*w->shares));
+	if (!w->means || !w->mean || !w->shares || (runs && runs__split(runs, tally, mean_key, w->shares)) ||
+	    find_means(w))
 		return -ENOMEM;
 	if (strata)
 		strata__start_rounding(strata);
@@ -80,6 +92,7 @@ void widths__free(struct widths *w)
 		return;
 	table__free(w->means);
 	free(w->mean);
+	free(w->shares);
 	free(w);
 }
 
@@ -107,7 +120,7 @@ static int add_unknown(struct widths *w, const struct tally_value *v)
 /* Device time of the launches that have none; 0 if nothing is known. */
 static double untimed_ns(struct widths *w, const struct tally_value *v)
 {
-	const struct estimate_times path = times_of(v), *kernel = mean_of(w, v);
+	const struct estimate_times path = times_of(w, v), *kernel = mean_of(w, v);
 	uint64_t nr[] = { v->left_out, v->untimed - v->left_out };
 	double ns = 0, mean;
 	int i;
@@ -191,6 +204,7 @@ static int add_time(struct widths *w, const struct tally_value *v, uint32_t node
 		    unsigned int flags, double scale, uint64_t count)
 {
 	double ns = v->untimed ? untimed_ns(w, v) : 0, variance = means_variance(v);
+	const struct estimate_times *share = share_of(w, v);
 	uint64_t untimed = ns > 0 ? v->untimed : 0;
 	uint64_t seen[2] = { v->seen_ns, v->seen_timed };
 	uint64_t all[2] = { whole((double)v->ns + ns), v->timed + untimed };
@@ -204,6 +218,9 @@ static int add_time(struct widths *w, const struct tally_value *v, uint32_t node
 		variance = (variance + v->ns_variance) * scale * scale;
 	}
 	w->variance += variance;
+	if (!err && share->timed)
+		err = profile__add(w->profile, node, labels, PROFILE_GPU_NS, flags | PROFILE_ESTIMATED,
+				   share->ns, share->timed);
 	if (err || (!all[0] && !all[1]))
 		return err;
 	return add_parts(w, node, labels, PROFILE_GPU_NS, flags, seen, all, variance);

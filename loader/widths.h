@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What an entry of the tally weighs: its counts and times, measured and estimated, into the model. Where
- * only some launches were looked at, each stands for others; where some have no time, a mean does.
+ * only some launches were looked at, each stands for others; where some have no time, a mean does; the time
+ * of those that were timed together is split among them.
  */
 #ifndef LOADER_WIDTHS_H
 #define LOADER_WIDTHS_H
@@ -9,14 +10,18 @@
 #include <stdint.h>
 
 #include "loader/profile/profile.h"
+#include "loader/runs.h"
 #include "loader/strata.h"
 #include "loader/tally.h"
 
 struct widths;
 
-/* All must live on. `strata` may be NULL: every record stands for itself. 0 or -ENOMEM. */
-int widths__new(const struct tally *tally, struct strata *strata, struct profile *profile, uint64_t period_ns,
-		struct widths **widths);
+/*
+ * All must live on. `strata` may be NULL: every record stands for itself; `runs`, too: none were timed
+ * together. 0 or -ENOMEM.
+ */
+int widths__new(const struct tally *tally, struct strata *strata, const struct runs *runs,
+		struct profile *profile, uint64_t period_ns, struct widths **widths);
 void widths__free(struct widths *w);	/* NULL is fine */
 
 /* An entry of that tally, at its place in the model; each once. 0 or -ENOMEM. */

@@ -155,9 +155,9 @@ static void on_result(void *ctx, const struct channel_result *r)
 	ck_assert_uint_ge(r->launches, 1);
 	ck_assert_uint_ge(r->weight, 1);
 	ck_assert(!r->duration || !r->cause);
-	/* the further ids are inside what was handed over */
+	/* the further launches are inside what was handed over */
 	for (uint32_t i = 0; i + 1 < r->launches; i++)
-		(void)*(const volatile __u64 *)&r->more[i];
+		(void)*(const volatile __u64 *)&r->more[i].launch;
 }
 
 static void on_name(void *ctx, const struct channel_name *n)
@@ -214,7 +214,7 @@ static const struct channel_result good_copy = {
 START_TEST(bad_results_end_the_channel)
 {
 	struct channel_result r = good_result;
-	struct { struct channel_result r; __u64 more[2]; } three = { .r = good_result };
+	struct { struct channel_result r; struct channel_member more[2]; } three = { .r = good_result };
 
 	ck_assert_int_eq(verdict(&r, sizeof(r)), 1);
 #define REFUSED(field, value)						\
@@ -272,6 +272,29 @@ START_TEST(bad_results_end_the_channel)
 	three.r.launches = 2;
 	ck_assert_int_eq(verdict(&three, sizeof(three)), -EBADMSG);
 	three.r.launches = 4;
+	ck_assert_int_eq(verdict(&three, sizeof(three)), -EBADMSG);
+	/* each launch of a run was looked at */
+	three.r.launches = 3;
+	three.r.stands_for = 2;
+	ck_assert_int_eq(verdict(&three, sizeof(three)), -EBADMSG);
+	three.r.stands_for = 1;
+	three.r.stratum = 5;
+	ck_assert_int_eq(verdict(&three, sizeof(three)), -EBADMSG);
+	three.r.stratum = 0;
+	ck_assert_int_eq(verdict(&three, sizeof(three)), 1);
+	/* nor does one hold anything but launches */
+	three.r.flags = LAUNCH_COPY;
+	three.r.entry = SLOT_COPIES;
+	ck_assert_int_eq(verdict(&three, sizeof(three)), -EBADMSG);
+	three.r.flags = LAUNCH_WAIT;
+	three.r.entry = SLOT_STREAM_SYNC;
+	ck_assert_int_eq(verdict(&three, sizeof(three)), -EBADMSG);
+	three.r.flags = 0;
+	three.r.entry = ENTRY_LAUNCH_KERNEL;
+	three.r.launches = 3;
+	three.r.head.size = sizeof(three) - 8;	/* half of a launch */
+	ck_assert_int_eq(verdict(&three, sizeof(three)), -EBADMSG);
+	three.r.launches = 2;
 	ck_assert_int_eq(verdict(&three, sizeof(three)), -EBADMSG);
 }
 END_TEST

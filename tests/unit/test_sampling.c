@@ -184,7 +184,7 @@ static void sum_up(struct run *run, struct tally *tally, struct strata *strata)
 	size_t pos = 0;
 
 	ck_assert_int_eq(profile__labels(p, &none, &labels), 0);
-	ck_assert_int_eq(widths__new(tally, strata, p, 1, &w), 0);
+	ck_assert_int_eq(widths__new(tally, strata, NULL, p, 1, &w), 0);
 	for (size_t i = 0; i < tally__count(tally); i++) {
 		const struct tally_value *value = tally__at(tally, i);
 
@@ -361,7 +361,7 @@ START_TEST(ever_new_shapes)
 	strata__set_launches(strata, id[SHAPES], rest.launches);
 	tally__settle(tally);
 	ck_assert_int_eq(profile__labels(p, &none, &labels), 0);
-	ck_assert_int_eq(widths__new(tally, strata, p, 1, &w), 0);
+	ck_assert_int_eq(widths__new(tally, strata, NULL, p, 1, &w), 0);
 	for (size_t i = 0; i < tally__count(tally); i++) {
 		const struct tally_value *v = tally__at(tally, i);
 

@@ -198,7 +198,7 @@ START_TEST(sampled_ones_stand_for_others)
 	ck_assert_int_eq(profile__process(p, 1, "x", &frame), 0);
 	ck_assert_int_eq(profile__node(p, PROFILE_ROOT, frame, &node), 0);
 	ck_assert_int_eq(profile__labels(p, &(struct profile_labels){ .pid = 1 }, &frame), 0);
-	ck_assert_int_eq(widths__new(tally, launches__strata(launches), p, 1, &w), 0);
+	ck_assert_int_eq(widths__new(tally, launches__strata(launches), NULL, p, 1, &w), 0);
 	ck_assert_int_eq(widths__add(w, of_stack(11), node, frame), 0);
 	widths__finish(w);
 	ck_assert_uint_eq(profile__total(p, PROFILE_WAIT_NS), 14000 * 50 / 40);

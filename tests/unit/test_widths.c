@@ -24,7 +24,7 @@ static void take(struct profile *p, struct tally *tally, struct strata *strata)
 
 	tally__settle(tally);
 	ck_assert_int_eq(profile__labels(p, &none, &labels), 0);
-	ck_assert_int_eq(widths__new(tally, strata, p, 1, &w), 0);
+	ck_assert_int_eq(widths__new(tally, strata, NULL, p, 1, &w), 0);
 	for (size_t i = 0; i < tally__count(tally); i++) {
 		const struct tally_value *v = tally__at(tally, i);
 
