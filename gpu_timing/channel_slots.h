@@ -64,6 +64,9 @@ enum channel_slot {
 	SLOT_WAIT_EXTERNAL,
 	SLOT_WAIT_EXTERNAL_PTSZ,
 	SLOT_CTX_SYNC_V2,	/* CUDA 13; no hold: as SLOT_CTX_SYNC */
+	SLOT_ORDERS,	/* from here on: what makes a stream wait for another's work; may be missing, too */
+	SLOT_WAIT_EVENT = SLOT_ORDERS,
+	SLOT_WAIT_EVENT_PTSZ,
 	SLOT_COPIES,	/* from here on: what copies or sets memory; may be missing, too */
 	SLOT_HTOD_ASYNC = SLOT_COPIES,
 	SLOT_HTOD_ASYNC_PTSZ,
@@ -207,6 +210,8 @@ enum channel_slot {
 	X(SLOT_WAIT_EXTERNAL, "cuWaitExternalSemaphoresAsync")		\
 	X(SLOT_WAIT_EXTERNAL_PTSZ, "cuWaitExternalSemaphoresAsync_ptsz") \
 	X(SLOT_CTX_SYNC_V2, "cuCtxSynchronize_v2")			\
+	X(SLOT_WAIT_EVENT, "cuStreamWaitEvent")				\
+	X(SLOT_WAIT_EVENT_PTSZ, "cuStreamWaitEvent_ptsz")		\
 	X(SLOT_HTOD_ASYNC, "cuMemcpyHtoDAsync_v2")			\
 	X(SLOT_HTOD_ASYNC_PTSZ, "cuMemcpyHtoDAsync_v2_ptsz")		\
 	X(SLOT_DTOH_ASYNC, "cuMemcpyDtoHAsync_v2")			\

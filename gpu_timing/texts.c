@@ -11,7 +11,7 @@ const char *channel__cause_text(enum launch_cause cause)
 	static const char *const text[NR_LAUNCH_CAUSES] = {
 		[CAUSE_NONE] = "timed",
 		[CAUSE_CAPTURED] = "captured into a graph",
-		[CAUSE_PDL] = "programmatic dependent launch",
+		[CAUSE_PDL] = "in a chain of programmatic dependent launches",
 		[CAUSE_POOL_EMPTY] = "no event free",
 		[CAUSE_OUTSTANDING] = "too many brackets under way in the stream",
 		[CAUSE_OTHER_CONTEXT] = "context not current or not known",

@@ -291,6 +291,7 @@ void context__give(uint32_t bracket, bool forget)
 	struct bracket *b = context__bracket(bracket);
 	struct context *c = context__at(b->context);
 
+	run__free(b);
 	if (forget || load_acquire(&c->serial) != b->serial) {
 		b->begin = b->end = NULL;
 		push(&table()->free, bracket);

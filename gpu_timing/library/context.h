@@ -45,6 +45,8 @@ struct bracket {
 	uint64_t bytes;		/* of a copy */
 	uint64_t waited;	/* of one whose call waits for it, ns */
 	uint32_t stands_for, stratum;	/* of its probe */
+	uint32_t run;		/* number + 1: it is around a run (run.h); 0: around one launch */
+	bool half;		/* it has no end, and no time */
 };
 
 /* A list of numbers + 1 that many threads push to and pop from; the high half counts changes. */

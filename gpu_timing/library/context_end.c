@@ -54,6 +54,7 @@ static void suspend_stream(struct stream *s, void *ctx)
 		sched_yield();
 	}
 	harvest__locked(s, true);
+	run__await(s);
 }
 
 static bool alive(const struct context *c, uint32_t serial)

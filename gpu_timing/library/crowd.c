@@ -22,6 +22,11 @@ static bool may_meet(uint64_t a, enum stream_order order, uint64_t b)
 	       order == ORDER_BLOCKING && b == CROWD_LEGACY;
 }
 
+bool crowd__may_meet(uint64_t place, uint64_t other)
+{
+	return may_meet(place, order_at(place), other);
+}
+
 static struct thread *others(uint32_t *nr)
 {
 	*nr = load_acquire(&lib.segment->nr_threads);
@@ -42,12 +47,13 @@ void crowd__tell(struct thread *t, uint64_t place)
 	}
 }
 
-void crowd__open(struct thread *t)
+void crowd__open(struct thread *t, enum stream_order order)
 {
-	enum stream_order order = load_relaxed(&t->stream->order);
 	struct thread *all;
 	uint32_t nr;
 
+	if (t->open)
+		return;
 	t->disturbed = 0;
 	store_relaxed(&t->open, 1u);
 	__atomic_add_fetch(&lib.memory->crowd.open, 1, __ATOMIC_SEQ_CST);

@@ -19,6 +19,8 @@ static inline uint64_t crowd__place(const struct thread *t, CUstream stream, boo
 	return !stream || stream == CU_STREAM_LEGACY ? CROWD_LEGACY : (uint64_t)stream;
 }
 
+/* May a launch that goes to one place come into work at the other? */
+bool crowd__may_meet(uint64_t place, uint64_t other);
 /* A launch goes to `place`: open brackets of other threads that it may come into are told. */
 void crowd__tell(struct thread *t, uint64_t place);
 
@@ -32,8 +34,11 @@ static inline void crowd__enter(struct thread *t)
 		crowd__tell(t, t->at);
 }
 
-/* A bracket of t opens, for its launch under way, in t->stream. */
-void crowd__open(struct thread *t);
+/*
+ * A bracket of t opens, for what is under way at t->at, a stream of that order. One that is open stays so,
+ * with what it was told.
+ */
+void crowd__open(struct thread *t, enum stream_order order);
 /* It is closed. False: others may have come into it. No bracket was open: true. */
 bool crowd__close(struct thread *t);
 

@@ -17,14 +17,15 @@ static CUresult ask(const struct bracket *b, uint64_t *ns)
 	float ms = 0;
 	CUresult r;
 
-	r = lib.driver.elapsed(&ms, b->begin, b->end);
+	r = lib.driver.elapsed(&ms, b->begin, b->half ? b->begin : b->end);
 	*ns = ms >= 0 && ms < MAX_MS ? (uint64_t)((double)ms * 1e6 + 0.5) : NO_TIME;	/* of a NaN, too */
 	fp__restore(fp);
 	return r;
 }
 
-static void report(const struct bracket *b, enum launch_cause cause, CUresult error, uint64_t ns)
+void harvest__report(const struct bracket *b, enum launch_cause cause, CUresult error, uint64_t ns)
 {
+	const struct channel_member *more;
 	struct channel_result result = {
 		.launch = b->launch,
 		.function = b->function,
@@ -33,7 +34,7 @@ static void report(const struct bracket *b, enum launch_cause cause, CUresult er
 		.name = b->name,
 		.context = b->serial,
 		.device = b->device,
-		.launches = 1,
+		.launches = run__launches(b, &more),
 		.weight = b->weight,
 		.entry = b->entry,
 		.flags = b->flags,
@@ -48,7 +49,7 @@ static void report(const struct bracket *b, enum launch_cause cause, CUresult er
 		.stratum = b->stratum,
 	};
 
-	segment__result(thread__self(), &result);
+	segment__result(thread__self(), &result, more);
 }
 
 enum launch_cause harvest__meaning(const struct bracket *b, CUresult r, bool *forget)
@@ -112,8 +113,10 @@ static bool take_oldest(struct stream *s, bool suspended)
 		cause = r ? harvest__meaning(b, r, &forget) : (enum launch_cause)b->cause;
 		if (!cause && ns == NO_TIME)
 			cause = CAUSE_BAD_TIME;
+		if (!cause && !run__judge(s, b, ns))
+			cause = CAUSE_PDL;
 	}
-	report(b, cause, r, ns);
+	harvest__report(b, cause, r, ns);
 	if (b->hold)
 		stream__let_go(s, b->hold);
 	store_relaxed(place, (uint16_t)0);
@@ -121,6 +124,29 @@ static bool take_oldest(struct stream *s, bool suspended)
 	context__give(bracket, forget);
 	__atomic_sub_fetch(&s->outstanding, 1, __ATOMIC_RELEASE);
 	return true;
+}
+
+bool harvest__is_drained(struct stream *s)
+{
+	bool drained = false;
+	uint32_t bracket;
+	struct context *c;
+	CUevent end;
+	float ms;
+
+	if (!lib.driver.cheap_elapsed || !stream__try_lock(s, STREAM_HARVESTED))
+		return false;
+	bracket = load_acquire(&s->pending[(load_relaxed(&s->head) - 1) % STREAM_RING]);
+	c = bracket ? context__at(context__bracket(bracket)->context) : NULL;
+	end = bracket ? context__bracket(bracket)->end : NULL;
+	if (!bracket)
+		drained = !load_acquire(&s->outstanding);
+	else if (!context__bracket(bracket)->half &&
+		 __atomic_load_n(&c->state, __ATOMIC_SEQ_CST) == CONTEXT_LIVE &&
+		 load_acquire(&c->serial) == context__bracket(bracket)->serial)
+		drained = !lib.driver.elapsed(&ms, end, end);
+	stream__unlock(s);
+	return drained;
 }
 
 void harvest__locked(struct stream *s, bool suspended)
@@ -145,6 +171,7 @@ static void harvest_stream(struct stream *s, void *ctx)
 {
 	uint64_t *outstanding = ctx;
 
+	run__void_old(s);
 	if (load_acquire(&s->outstanding))
 		harvest__own(s, STREAM_RING);
 	*outstanding += load_acquire(&s->outstanding);
@@ -163,8 +190,9 @@ void harvest__give_up(struct stream *s, enum launch_cause cause, CUresult error,
 {
 	uint16_t *place, bracket;
 
+	run__void(s, cause);
 	while (place = &s->pending[s->tail % STREAM_RING], bracket = load_acquire(place)) {
-		report(context__bracket(bracket), cause, error, 0);
+		harvest__report(context__bracket(bracket), cause, error, 0);
 		store_relaxed(place, (uint16_t)0);
 		s->tail++;
 		context__give(bracket, forget);

@@ -22,6 +22,10 @@ struct stream;
  * asks there any more. *forget: the events are of no more use.
  */
 enum launch_cause harvest__meaning(const struct bracket *b, CUresult r, bool *forget);
+/* One RESULT, or that of a run, ns between its events if it has no cause. */
+void harvest__report(const struct bracket *b, enum launch_cause cause, CUresult error, uint64_t ns);
+/* Is what was published last over? False also if nobody can say so cheaply. */
+bool harvest__is_drained(struct stream *s);
 /* Reports what is complete, oldest first; the caller holds the stream's lock. */
 void harvest__locked(struct stream *s, bool suspended);
 /* The same, at most max, if nobody else is at it. Whether there was one. */

@@ -2,8 +2,8 @@
 /*
  * What stands in the slots of the entries that put a wait into a stream which the program itself may
  * have to end: for a value in memory, for a function of the program's, for another device. While one
- * is under way, few brackets are put behind it. Waits for events aren't looked at: what they wait for is
- * work, and in programs that use several streams they would be under way all the time.
+ * is under way, few brackets are put behind it. Waits for events don't count: what they wait for is work, and
+ * in programs that use several streams they would be under way all the time. But a run must not hold one.
  */
 #include <errno.h>
 
@@ -28,8 +28,10 @@ static void note(CUstream handle, bool per_thread, bool taken)
 	if (stream__is_default(handle) && !lib.driver.ctx_get_current(&ctx))
 		current = taken ? context__get(ctx) : context__find(ctx);
 	s = taken ? stream__get(handle, current, t) : stream__find(handle, current, t);
-	if (s)
+	if (s) {
 		stream__hold(s);
+		store_relaxed(&s->place, (uint32_t)PLACE_OTHER);
+	}
 	errno = saved;
 }
 
@@ -41,10 +43,13 @@ static void note(CUstream handle, bool per_thread, bool taken)
 	do {											\
 		CUresult r_;									\
 												\
+		run__close(stream, per_thread);							\
 		note(stream, per_thread, false);						\
 		r_ = call;									\
-		if (!r_)									\
+		if (!r_) {									\
+			run__parted(stream, per_thread);					\
 			note(stream, per_thread, true);						\
+		}										\
 		return r_;									\
 	} while (0)
 
@@ -127,9 +132,31 @@ CALLBACK(callback_ptsz, SLOT_CALLBACK_PTSZ, true)
 WAIT_EXTERNAL(wait_external, SLOT_WAIT_EXTERNAL, false)
 WAIT_EXTERNAL(wait_external_ptsz, SLOT_WAIT_EXTERNAL_PTSZ, true)
 
+#define WAIT_EVENT(name, slot, per_thread)							\
+	static CUresult name(CUstream stream, CUevent event, unsigned int flags)		\
+	{											\
+		CUresult (*original)(CUstream, CUevent, unsigned int) = lib.original[slot];	\
+												\
+		CUresult r;									\
+												\
+		run__close(stream, per_thread);							\
+		r = original(stream, event, flags);						\
+		if (!r)										\
+			run__parted(stream, per_thread);					\
+		return r;									\
+	}
+
+WAIT_EVENT(wait_event, SLOT_WAIT_EVENT, false)
+WAIT_EVENT(wait_event_ptsz, SLOT_WAIT_EVENT_PTSZ, true)
+
+void *hook__order(uint32_t slot)
+{
+	return slot == SLOT_WAIT_EVENT ? (void *)wait_event : (void *)wait_event_ptsz;
+}
+
 void *hook__hold(uint32_t slot)
 {
-	static void *const hooks[SLOT_COPIES - SLOT_HOLDS] = {
+	static void *const hooks[SLOT_ORDERS - SLOT_HOLDS] = {
 		[SLOT_WAIT_VALUE32 - SLOT_HOLDS] = wait_value32,
 		[SLOT_WAIT_VALUE32_PTSZ - SLOT_HOLDS] = wait_value32_ptsz,
 		[SLOT_WAIT_VALUE32_V2 - SLOT_HOLDS] = wait_value32_v2,

@@ -163,6 +163,7 @@ static CUresult cooperative_multi(CUDA_LAUNCH_PARAMS *list, unsigned int nr, uns
 		const CUDA_LAUNCH_PARAMS *p = &list[i];
 
 		crowd__tell(call.t, crowd__place(call.t, p->hStream, false));
+		run__disturb(p->hStream);
 		describe(&call.t->launch, p->function, p->hStream, LAUNCH_COOPERATIVE);
 		set_shape(&call.t->launch, p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX,
 			  p->blockDimY, p->blockDimZ, p->sharedMemBytes);

@@ -9,6 +9,7 @@
 
 #define LAST_WAIT_NS 1000000ull
 #define QUEUED_NS 10000		/* what it may take to queue a copy */
+#define RUN_ENDS 2
 #define DEVICE_NS 3200ull	/* that a bracket takes of the device: measured, docs/measurements.md */
 
 /*
@@ -46,46 +47,48 @@ static enum launch_cause find_stream(struct call *call)
 	return call->t->stream ? CAUSE_NONE : CAUSE_NO_STREAM;
 }
 
-static enum launch_cause take_bracket(struct call *call)
-{
-	struct thread *t = call->t;
-	struct stream *s = t->stream;
-	enum launch_cause cause = CAUSE_OTHER_CONTEXT;
-	uint32_t pdl = load_relaxed(&s->pdl);
-	unsigned int ends;
-
-	if (t->launch.flags & LAUNCH_PDL) {
-		store_relaxed(&s->pdl, (uint32_t)STREAM_PDL_QUIET);
-		return CAUSE_PDL;
-	}
-	if (pdl) {
-		store_relaxed(&s->pdl, pdl - 1);
-		return CAUSE_PDL;
-	}
-	call->context = stream__context(s);
-	if (!call->context)
-		return CAUSE_OTHER_CONTEXT;
-	ends = stream__wants_ends(s);
-	if (ends && harvest__own(s, ends))
-		stream__moved(s);
-	if (!stream__admit(s, t, &call->weight))
-		return CAUSE_OUTSTANDING;
-	t->bracket = context__take(call->context, load_relaxed(&s->serial), &cause);
-	if (!t->bracket) {
-		__atomic_sub_fetch(&s->outstanding, 1, __ATOMIC_RELAXED);
-		return cause;
-	}
-	context__bracket(t->bracket)->hold = load_acquire(&s->held);
-	thread__count(t, brackets);
-	t->launch.flags |= LAUNCH_TIMED;
-	return CAUSE_NONE;
-}
-
 static void give_back(struct thread *t, bool forget)
 {
 	context__give(t->bracket, forget);
 	t->bracket = 0;
 	__atomic_sub_fetch(&t->stream->outstanding, 1, __ATOMIC_RELAXED);
+}
+
+static enum launch_cause take_bracket(struct call *call)
+{
+	struct thread *t = call->t;
+	struct stream *s = t->stream;
+	enum launch_cause cause = CAUSE_OTHER_CONTEXT;
+	unsigned int ends;
+
+	call->context = stream__context(s);
+	if (!call->context)
+		return CAUSE_OTHER_CONTEXT;
+	ends = stream__wants_ends(s);
+	/* Whether runs are of use here is to be known soon. */
+	if (unlikely(call->stays) && !ends && lib.driver.cheap_elapsed)
+		ends = RUN_ENDS;
+	if (ends && harvest__own(s, ends))
+		stream__moved(s);
+	if (!stream__admit(s, t, &call->weight))
+		return CAUSE_OUTSTANDING;
+	call->weight *= call->one_in;
+	if (call->weight > CHANNEL_MAX_WEIGHT)
+		call->weight = CHANNEL_MAX_WEIGHT;
+	t->bracket = context__take(call->context, load_relaxed(&s->serial), &cause);
+	if (!t->bracket) {
+		__atomic_sub_fetch(&s->outstanding, 1, __ATOMIC_RELAXED);
+		return cause;
+	}
+	context__bracket(t->bracket)->half = false;
+	if (unlikely(call->stays) && !run__new(context__bracket(t->bracket))) {
+		give_back(t, false);
+		return CAUSE_POOL_EMPTY;
+	}
+	context__bracket(t->bracket)->hold = load_acquire(&s->held);
+	thread__count(t, brackets);
+	t->launch.flags |= LAUNCH_TIMED;
+	return CAUSE_NONE;
 }
 
 void launch__fire(struct thread *t, struct channel_launch *l, uint32_t session)
@@ -101,9 +104,9 @@ void launch__fire(struct thread *t, struct channel_launch *l, uint32_t session)
 }
 
 /* 0 where no budget decides. */
-static uint64_t now_if_asked(void)
+static uint64_t now_if_asked(const struct call *call)
 {
-	return load_relaxed(&lib.segment->every) ? 0 : clock__ns();
+	return call->every ? 0 : clock__ns();
 }
 
 /* A bracket takes the device's time, too, of which all threads that launch have one budget. */
@@ -115,6 +118,36 @@ static void spend(struct call *call, uint64_t since, bool bracketed)
 		return;
 	ns = call->spent + clock__ns() - since;
 	pace__spend(&call->t->pace, bracketed && ns < device ? device : ns);
+}
+
+/* The run before is over: its end goes in front of this launch. */
+static void close_run(const struct call *call)
+{
+	if (load_acquire(&lib.memory->guard.open) == call->session)
+		run__end(call->t);
+	else
+		run__lose(call->t, false);
+}
+
+/* It is to be in its stream next. */
+static void enter_stream(struct call *call)
+{
+	struct thread *t = call->t;
+
+	if (unlikely(run__any()) && call->every == 1)
+		run__part(t->stream, t);
+	if (t->turn != call->turn)
+		return;
+	__atomic_add_fetch(&t->stream->active, 1, __ATOMIC_ACQ_REL);
+	t->entered = 1;
+	call->seq = __atomic_add_fetch(&t->stream->seq, 1, __ATOMIC_ACQ_REL);
+}
+
+static enum launch_cause find_bracket(struct call *call)
+{
+	enum launch_cause cause = run__meet(call);
+
+	return cause || call->joined ? cause : take_bracket(call);
 }
 
 void launch__begin(struct call *call, CUstream stream)
@@ -129,13 +162,16 @@ void launch__begin(struct call *call, CUstream stream)
 		__atomic_store_n(&t->at, call->place, __ATOMIC_SEQ_CST);
 	crowd__enter(t);
 	call->marked = false;
-	call->counted = !strata__choose(t);
+	call->every = load_acquire(&lib.segment->every);
+	if (unlikely(run__any()) && call->every != 1)
+		run__lose_all();
+	call->counted = !strata__choose(t, call->every);
 	if (call->counted) {
 		session__leave(t, call->was_inside);
 		return;
 	}
 	fp = fp__save();
-	since = now_if_asked();
+	since = now_if_asked(call);
 	call->stream = stream;
 	call->context = NULL;
 	call->weight = 1;
@@ -147,20 +183,23 @@ void launch__begin(struct call *call, CUstream stream)
 	call->cause = CAUSE_NO_END;
 	if (likely(!load_relaxed(&lib.memory->guard.quiet)))
 		call->cause = find_stream(call);
+	call->one_in = 1;
+	call->alone = call->joined = call->stays = call->apart = call->ended = false;
+	if (unlikely(t->closing))	/* left by a jump */
+		run__lose(t, true);
 	if (!call->cause)
-		call->cause = take_bracket(call);
+		call->cause = find_bracket(call);
 	launch__fire(t, &t->launch, call->session);
 	session__leave(t, call->was_inside);
 
-	if (t->stream && t->turn == call->turn) {
-		__atomic_add_fetch(&t->stream->active, 1, __ATOMIC_ACQ_REL);
-		t->entered = 1;
-		__atomic_add_fetch(&t->stream->seq, 1, __ATOMIC_RELAXED);
-	}
+	if (unlikely(t->closing) && t->turn == call->turn)
+		close_run(call);
+	if (t->stream && t->turn == call->turn)
+		enter_stream(call);
 	bracket = t->bracket;
 	if (bracket && t->turn == call->turn)
-		crowd__open(t);
-	if (bracket && t->turn == call->turn) {
+		crowd__open(t, load_relaxed(&t->stream->order));
+	if (bracket && !call->joined && t->turn == call->turn) {
 		call->error = lib.driver.event_record(context__bracket(bracket)->begin, call->stream);
 		if (call->error)
 			call->cause = CAUSE_RECORD_FAILED;
@@ -201,7 +240,7 @@ static void report(struct call *call, uint32_t name, uint64_t waited)
 		result.context = load_relaxed(&call->context->serial);
 		result.device = load_relaxed(&call->context->device);
 	}
-	segment__result(t, &result);
+	segment__result(t, &result, NULL);
 	t->launch.id = 0;
 }
 
@@ -222,6 +261,7 @@ static void record_end(struct call *call)
 		call->error = r;
 		return;
 	}
+	call->ended = true;
 	if (!crowd__close(t))
 		call->cause = CAUSE_DISTURBED;
 	b->load = LOAD_UNKNOWN;
@@ -252,12 +292,10 @@ bool launch__may_wait(uint32_t kind)
 	}
 }
 
-static void publish(struct call *call, uint32_t name, uint64_t waited)
+static void fill_in(const struct call *call, uint32_t name, uint64_t waited)
 {
-	struct thread *t = call->t;
+	const struct thread *t = call->t;
 	struct bracket *b = context__bracket(t->bracket);
-	struct stream *s = t->stream;
-	uint32_t bracket = t->bracket;
 
 	b->launch = t->launch.id;
 	b->function = t->launch.function;
@@ -279,6 +317,15 @@ static void publish(struct call *call, uint32_t name, uint64_t waited)
 	}
 	b->device = load_relaxed(&call->context->device);
 	b->cause = (uint16_t)call->cause;
+}
+
+static void publish(struct call *call, uint32_t name, uint64_t waited)
+{
+	struct thread *t = call->t;
+	struct stream *s = t->stream;
+	uint32_t bracket = t->bracket;
+
+	fill_in(call, name, waited);
 	t->launch.id = 0;
 	t->bracket = 0;
 	stream__publish(s, bracket);
@@ -298,6 +345,7 @@ static void leave_stream(struct thread *t)
 static void let_go(struct thread *t, bool forget)
 {
 	leave_stream(t);
+	run__lose(t, forget);
 	if (t->bracket)
 		give_back(t, forget);
 	t->stream = NULL;
@@ -307,6 +355,20 @@ static void note_success(void)
 {
 	if (unlikely(load_relaxed(&lib.segment->state) == CHANNEL_ARMED))
 		session__first_launch();
+}
+
+/* For the next one in its stream. */
+static void note_place(const struct call *call)
+{
+	struct stream *s = call->t->stream;
+	enum stream_place place = PLACE_KERNEL;
+
+	if (call->ended)
+		place = PLACE_END;
+	else if (call->t->launch.flags & (LAUNCH_GRAPH | LAUNCH_COPY))
+		place = PLACE_OTHER;
+	store_relaxed(&s->place, (uint32_t)place);
+	store_relaxed(&s->left_out, (uint32_t)(call->cause == CAUSE_OUTSTANDING));
 }
 
 /* What is left of a launch once its end is recorded; we are inside its session. */
@@ -322,9 +384,16 @@ static void finish(struct call *call, CUresult result, uint64_t waited)
 	}
 	/* The events of a disturbed one take room in the stream as others do. */
 	if (!call->cause || (call->cause == CAUSE_DISTURBED && t->bracket)) {
-		publish(call, name, waited);
+		if (call->stays)
+			fill_in(call, name, waited);
+		if (call->stays || call->joined)
+			run__keep(call, name);
+		else
+			publish(call, name, waited);
 	} else {
-		if (t->bracket)
+		if (call->joined)
+			run__return(call);
+		else if (t->bracket)
 			give_back(t, false);
 		report(call, name, waited);
 	}
@@ -365,14 +434,21 @@ static void mark_end(struct call *call, CUresult result)
 	call->marked = true;
 	if (t->launch.flags & LAUNCH_COPY && !call->took)
 		call->took = clock__ns() - call->begun;
+	if (unlikely(call->stays || call->joined))
+		call->alone = crowd__close(t);
 	if (result) {
 		call->cause = CAUSE_LAUNCH_FAILED;
 		call->error = result;
 		t->launch.flags |= LAUNCH_FAILED;
 	} else if (t->bracket && !call->cause &&
 		   load_acquire(&lib.memory->guard.open) == call->session) {
-		record_end(call);
+		if (call->stays || call->joined)
+			run__stay(call);
+		else
+			record_end(call);
 	}
+	if (t->stream && !result && call->every == 1)
+		note_place(call);
 }
 
 bool launch__mark_end(struct call *call, struct launch_question *q)
@@ -381,7 +457,7 @@ bool launch__mark_end(struct call *call, struct launch_question *q)
 		return false;
 	q->saved = errno;
 	q->fp = fp__save();
-	q->since = now_if_asked();
+	q->since = now_if_asked(call);
 	mark_end(call, CUDA_SUCCESS);
 	return true;
 }
@@ -409,7 +485,7 @@ void launch__end(struct call *call, CUresult result)
 		return;
 	}
 	fp = fp__save();
-	since = now_if_asked();
+	since = now_if_asked(call);
 	bracketed = t->bracket;
 	mark_end(call, result);
 	waited = waited_in(call);
@@ -469,6 +545,8 @@ void launch__nested(struct thread *t, uint64_t place)
 		t->disturbed = 1;
 	if (load_relaxed(&lib.memory->crowd.open))
 		crowd__tell(t, place);
+	if (unlikely(run__any()))
+		run__nested(place);
 }
 
 void launch__abandon(struct thread *t)

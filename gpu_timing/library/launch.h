@@ -34,16 +34,24 @@ struct call {
 	struct context *context;	/* of the bracket */
 	CUstream stream;		/* as given to the driver's calls */
 	uint32_t weight;
+	uint32_t one_in;		/* 1 / the chance that run__meet gave it */
 	uint32_t turn;
 	uint32_t session;
 	uint32_t was_inside;
 	uint64_t begun;			/* CLOCK_MONOTONIC ns: the first record was made; or a copy's call */
 	uint64_t spent;			/* ns, where a budget decides */
 	uint64_t place;			/* crowd__place() */
+	uint32_t every;			/* as the segment has it: 1: all are looked at, there are runs */
+	uint32_t seq;			/* of the stream, when this launch began in it */
 	bool counted;			/* and no more: another of its stratum stands for it */
 	bool marked;			/* its end is recorded, if it is to be */
 	bool waits;			/* a copy whose call returns when it is done, for all that is known */
 	uint64_t took;			/* ns: that call; 0: not measured yet */
+	bool alone;			/* of a run: no other launch was under way where it went */
+	bool joined;			/* its bracket is that of a run (run.h) which was open */
+	bool stays;			/* its bracket is to stay open behind it */
+	bool apart;			/* it may overlap others, and has a bracket of its own nonetheless */
+	bool ended;			/* the end of its bracket was recorded */
 	enum launch_cause cause;
 	CUresult error;
 };

@@ -21,6 +21,7 @@
 #include "gpu_timing/library/driver.h"
 #include "gpu_timing/library/names.h"
 #include "gpu_timing/library/strata.h"
+#include "gpu_timing/library/run.h"
 #include "gpu_timing/library/stream.h"
 #include "gpu_timing/library/thread.h"
 
@@ -52,8 +53,10 @@ struct memory {
 	struct name_table names __attribute__((aligned(4096)));
 	struct strata strata __attribute__((aligned(4096)));
 	struct {
-		uint32_t open;		/* brackets that are (crowd.h) */
+		uint32_t open;		/* brackets that are (crowd.h), but for those around runs */
+		uint32_t runs;		/* about how many of these are (run.h): every launch has a look */
 	} crowd __attribute__((aligned(64)));
+	struct run_table runs __attribute__((aligned(4096)));
 };
 
 struct library {
@@ -106,6 +109,7 @@ void *hook__upkeep(uint32_t slot);
 void *hook__wait(uint32_t slot);
 void *hook__hold(uint32_t slot);
 void *hook__copy(uint32_t slot);
+void *hook__order(uint32_t slot);	/* holds.c */
 void *hook__shape(uint32_t slot);
 
 #endif

@@ -247,14 +247,15 @@ int ring__put(struct channel_segment *seg, enum channel_type type, void *record,
 	return 0;
 }
 
-void segment__result(struct thread *t, struct channel_result *result)
+void segment__result(struct thread *t, struct channel_result *result, const struct channel_member *more)
 {
 	uint32_t session = session__of(result->launch), was = 0;
 
 	if (!session || !session__enter(t, session, &was))
 		return;
-	thread__count(t, results[result->cause]);
-	if (ring__put(lib.segment, CHANNEL_RESULT, result, sizeof(*result), NULL, 0))
-		__atomic_add_fetch(&lib.segment->lost_results, 1, __ATOMIC_RELAXED);
+	thread__add(t, results[result->cause], result->launches);
+	if (ring__put(lib.segment, CHANNEL_RESULT, result, sizeof(*result), more,
+		      (result->launches - 1) * sizeof(*more)))
+		__atomic_add_fetch(&lib.segment->lost_results, result->launches, __ATOMIC_RELAXED);
 	session__leave(t, was);
 }

@@ -44,9 +44,9 @@ int ring__put(struct channel_segment *segment, enum channel_type type, void *rec
 	      const void *text, size_t len);
 
 /*
- * One RESULT; counts it, for t where there is one, and its loss. head is filled in. Of another
- * session than the open one: nothing.
+ * One RESULT, with result->launches - 1 further launches at `more`; counts its launches, for t where there is
+ * one, or their loss. head is filled in. Of another session than the open one: nothing.
  */
-void segment__result(struct thread *t, struct channel_result *result);
+void segment__result(struct thread *t, struct channel_result *result, const struct channel_member *more);
 
 #endif

@@ -128,6 +128,7 @@ enum channel_reason session__begin(const void *caller, uint32_t *detail)
 	stream__retire_all();
 	context__begin();
 	strata__begin();
+	run__begin();
 	if (load_acquire(&exiting))
 		return REASON_EXITING;
 	reason = driver__find(&lib.driver, caller);
@@ -230,6 +231,7 @@ bool session__retire(enum channel_reason reason)
 	if (!retire_first())
 		return false;
 	__atomic_store_n(&lib.memory->guard.active, 0u, __ATOMIC_SEQ_CST);
+	run__void_all(CAUSE_NO_END);
 	if (reason == REASON_STOPPED)
 		harvest_until(STOP_WAIT_NS);
 	be_quiet();
@@ -254,6 +256,7 @@ static void at_exit(void)
 		return;
 	}
 	deadline = clock__ns() + EXIT_WAIT_NS;
+	run__void_all(CAUSE_NO_END);
 	harvest_until(EXIT_WAIT_NS);
 	/* A short program may end before the collector has taken hold of the segment. */
 	while (load_acquire(&lib.segment->state) == CHANNEL_RUNNING &&

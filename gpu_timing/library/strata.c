@@ -52,9 +52,9 @@ static struct stratum *begin_block(struct thread *t, struct stratum *s, const st
 	return s;
 }
 
-uint32_t strata__choose_for(struct thread *t, struct channel_launch *l, uint64_t sp)
+uint32_t strata__choose_for(struct thread *t, struct channel_launch *l, uint64_t sp, uint32_t every)
 {
-	uint32_t every = load_relaxed(&lib.segment->every), index, weight;
+	uint32_t index, weight;
 	struct stratum *s;
 
 	l->stratum = 0;
@@ -73,9 +73,9 @@ uint32_t strata__choose_for(struct thread *t, struct channel_launch *l, uint64_t
 	return weight;
 }
 
-uint32_t strata__choose(struct thread *t)
+uint32_t strata__choose(struct thread *t, uint32_t every)
 {
-	return strata__choose_for(t, &t->launch, (uint64_t)t->frame);
+	return strata__choose_for(t, &t->launch, (uint64_t)t->frame, every);
 }
 
 static void forget(void *at, size_t len, int advice)

@@ -21,12 +21,12 @@ struct strata {
 struct thread;
 
 /*
- * Counts t->launch and chooses: 0, or the launches that its probe stands for; then its weight and stratum
- * are set. Takes some ns where it is 0.
+ * Counts t->launch and chooses, by the segment's `every`: 0, or the launches that its probe stands for; then
+ * its weight and stratum are set. Takes some ns where it is 0.
  */
-uint32_t strata__choose(struct thread *t);
+uint32_t strata__choose(struct thread *t, uint32_t every);
 /* The same of what t does otherwise, from the place `sp` of its stack. */
-uint32_t strata__choose_for(struct thread *t, struct channel_launch *l, uint64_t sp);
+uint32_t strata__choose_for(struct thread *t, struct channel_launch *l, uint64_t sp, uint32_t every);
 /* A session begins, nobody is inside. */
 void strata__begin(void);
 /* How many threads had launches looked at lately: they share a device. For the keeper, now and then. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "gpu_timing/library/crowd.h"
 #include "gpu_timing/library/library.h"
 
 /* keys[]: 0 free, 1 retired, else a handle or a name of our own for a default stream. */
@@ -57,6 +58,8 @@ static void release(struct stream *s)
 	uint32_t i = (uint32_t)(s - table()->streams);
 
 	s->context = s->serial = s->pdl = s->since = s->held = s->order = 0;
+	s->run = s->chained = s->place = s->left_out = s->drains = 0;
+	s->function = 0;
 	__atomic_and_fetch(&table()->used[i / 64], ~(1ull << i % 64), __ATOMIC_RELAXED);
 	store_relaxed(&s->dead, 0u);
 	store_release(&table()->keys[i], 0ull);
@@ -130,6 +133,23 @@ struct stream *stream__find(CUstream handle, const struct context *current, cons
 	uint32_t from = first_way(key);
 
 	return key > KEY_RETIRED ? find(key, from, from + STREAM_WAYS) : NULL;
+}
+
+bool stream__is_legacy(const struct stream *s)
+{
+	uint64_t key = load_relaxed(&table()->keys[s - table()->streams]);
+
+	return key & KEY_DEFAULT && (key & 15) == KEY_LEGACY;
+}
+
+uint64_t stream__place(const struct stream *s)
+{
+	uint64_t key = load_relaxed(&table()->keys[s - table()->streams]);
+
+	if (!(key & KEY_DEFAULT))
+		return key;
+	/* Without the context. */
+	return (key & 15) == KEY_LEGACY ? CROWD_LEGACY : KEY_DEFAULT | (key & 0xffff0);
 }
 
 struct context *stream__context(const struct stream *s)
@@ -222,7 +242,8 @@ void stream__retire_at(struct stream *s)
 	uint32_t i = (uint32_t)(s - table()->streams);
 
 	store_release(&table()->keys[i], KEY_RETIRED);
-	store_release(&s->dead, 1u);
+	__atomic_store_n(&s->dead, 1u, __ATOMIC_SEQ_CST);
+	run__void(s, CAUSE_DISTURBED);
 	stream__free_if_done(s);
 }
 
@@ -234,8 +255,10 @@ void stream__retire(CUstream handle)
 
 	if (key <= KEY_RETIRED)
 		return;
-	while ((s = find(key, from, from + STREAM_WAYS)))
+	while ((s = find(key, from, from + STREAM_WAYS))) {
 		stream__retire_at(s);
+		run__await(s);
+	}
 }
 
 void stream__free_if_done(struct stream *s)

@@ -19,8 +19,8 @@
 #define STREAM_RING 512		/* a power of two above CHANNEL_MAX_OUTSTANDING */
 /*
  * After a programmatic dependent launch a record behind the launch before the next one would
- * destroy their overlap, and the next one can't be foreseen: so many launches of the stream stay
- * without a bracket.
+ * destroy their overlap, and the next one can't be foreseen: where not every launch is looked at, so many
+ * that are stay without a bracket, but for a few (run.h). Where every one is, there are runs.
  */
 #define STREAM_PDL_QUIET 1024
 
@@ -38,9 +38,16 @@ struct stream {
 	uint32_t context;	/* number + 1 of its context; 0: not asked yet */
 	uint32_t serial;	/* of that context */
 	uint32_t active;	/* launches under way in it that are looked at */
-	uint32_t seq;		/* those ever begun */
+	uint32_t seq;		/* those ever begun: all launches while a run is open */
 	uint32_t order;		/* enum stream_order */
-	uint32_t pdl;		/* launches still to stay without a bracket */
+	uint32_t pdl;		/* launches still to stay without a bracket, where not all are looked at */
+	uint32_t run;		/* a bracket that is open around a run: its number + 1 (run.h) */
+	uint32_t chained;	/* bool: it had a programmatic dependent launch */
+	uint32_t place;		/* enum stream_place */
+	uint32_t left_out;	/* bool: the last launch was, by chance */
+	uint32_t drains;	/* bool: a run was void as the stream may have been idle inside of it */
+	uint32_t closers;	/* threads that end a run here by another call than a launch into it */
+	uint64_t function;	/* of the last launch, if that was of a kernel and no dependent one; or 0 */
 	uint32_t outstanding;	/* brackets taken and not yet reported */
 	uint32_t since;		/* brackets taken since an end was last seen, or behind a wait */
 	uint32_t holds;		/* waits ever put into it that the program itself may have to end */
@@ -78,6 +85,9 @@ static inline bool stream__is_default(CUstream handle)
 struct stream *stream__get(CUstream handle, struct context *current, const struct thread *t);
 /* The same if there is one; nobody is asked. */
 struct stream *stream__find(CUstream handle, const struct context *current, const struct thread *t);
+bool stream__is_legacy(const struct stream *s);
+/* As crowd.h has it. */
+uint64_t stream__place(const struct stream *s);
 /* Its context, as long as that lives, else NULL. */
 struct context *stream__context(const struct stream *s);
 

@@ -204,11 +204,11 @@ bool thread__any_inside(uint32_t *tid)
 	return false;
 }
 
-void thread__count_shared(size_t offset)
+void thread__add_shared(size_t offset, uint64_t n)
 {
 	char *shared = (char *)&lib.segment->threads[0];
 
-	__atomic_add_fetch((uint64_t *)(shared + offset), 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch((uint64_t *)(shared + offset), n, __ATOMIC_RELAXED);
 }
 
 uint64_t thread__random(struct thread *t)

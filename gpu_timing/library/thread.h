@@ -21,6 +21,7 @@ struct thread {
 	uint32_t tid;			/* 0: free */
 	uint32_t bracket;		/* taken and not yet published: its number + 1 */
 	void *frame;			/* of the outermost hook that is under way, else NULL */
+	uint32_t closing;		/* of a run that is being ended: as `bracket` */
 	struct stream *stream;		/* of that launch */
 	uint64_t at;			/* crowd.h: where its launch under way goes; 0: none is */
 	uint32_t open;			/* bool: so does a bracket */
@@ -75,16 +76,17 @@ static inline bool thread__is_ours(const struct thread_table *table, const struc
 		 thread_self : thread__find())
 
 /* Adds to a counter of t, or of the shared element where there is no t. */
-void thread__count_shared(size_t offset);
-#define thread__count(t, field)							\
+void thread__add_shared(size_t offset, uint64_t n);
+#define thread__add(t, field, n)						\
 	do {									\
 		struct thread *t_ = (t);					\
 		if (t_)								\
-			__atomic_store_n(&t_->counters->field, t_->counters->field + 1, \
+			__atomic_store_n(&t_->counters->field, t_->counters->field + (n), \
 					 __ATOMIC_RELAXED);			\
 		else								\
-			thread__count_shared(offsetof(struct channel_thread, field)); \
+			thread__add_shared(offsetof(struct channel_thread, field), n); \
 	} while (0)
+#define thread__count(t, field) thread__add(t, field, 1)
 
 uint64_t thread__random(struct thread *t);
 

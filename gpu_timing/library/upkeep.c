@@ -53,6 +53,7 @@ static CUresult kernel_get_function(CUfunction *function, CUkernel kernel)
 	{									\
 		CUresult (*original)(CUstream) = lib.original[slot];		\
 										\
+		run__close(stream, false);					\
 		if (library__is_active())					\
 			stream__retire(stream);					\
 		return original(stream);					\
@@ -212,5 +213,7 @@ void *hook__of(uint32_t slot)
 		return hook__wait(slot);
 	if (slot < SLOT_HOLDS)
 		return hook__upkeep(slot);
-	return slot < SLOT_COPIES ? hook__hold(slot) : hook__copy(slot);
+	if (slot < SLOT_ORDERS)
+		return hook__hold(slot);
+	return slot < SLOT_COPIES ? hook__order(slot) : hook__copy(slot);
 }

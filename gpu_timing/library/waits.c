@@ -4,7 +4,7 @@
  * was inside, and from where it came. The stack is taken before the call, while the device works, so
  * that it costs the program nothing where it waits at all; and the stack of a wait that never ends is
  * known. While the call is under way nothing of the thread's element is in use: a signal handler may
- * launch, wait, or leave it by a jump. The driver is asked nothing.
+ * launch, wait, or leave it by a jump. The driver is asked nothing about the wait.
  */
 #include <errno.h>
 
@@ -24,14 +24,15 @@ struct wait {
 /* We are inside the session. */
 static void choose(struct wait *w, struct thread *t, uint32_t slot, CUstream stream, void *frame)
 {
+	uint32_t every = load_relaxed(&lib.segment->every);
 	uint64_t since;
 
 	w->launch = (struct channel_launch){
 		.stream = (uint64_t)stream, .entry = (uint16_t)slot, .flags = LAUNCH_WAIT,
 	};
-	if (!strata__choose_for(t, &w->launch, (uint64_t)frame))
+	if (!strata__choose_for(t, &w->launch, (uint64_t)frame, every))
 		return;
-	since = load_relaxed(&lib.segment->every) ? 0 : clock__ns();
+	since = every ? 0 : clock__ns();
 	launch__fire(t, &w->launch, w->session);
 	store_release(&t->counters->waiting, w->launch.id);
 	w->t = t;
@@ -88,7 +89,7 @@ static void report(struct wait *w, uint64_t ns, CUresult r)
 		.error = (uint32_t)r,
 	};
 
-	segment__result(w->t, &result);
+	segment__result(w->t, &result, NULL);
 }
 
 static void spend(struct wait *w, uint64_t ended)
@@ -134,13 +135,18 @@ static void harvest_after(CUresult r)
 	errno = saved;
 }
 
-#define SYNCHRONIZE(name, slot, params, args, stream)				\
+/*
+ * Whose chains of launches are over is known of the thread that waits: `close` ends the runs, before
+ * anything else, for the device works on towards that end.
+ */
+#define SYNCHRONIZE(name, slot, params, args, stream, close)			\
 	static CUresult name params						\
 	{									\
 		CUresult (*original) params = lib.original[slot];		\
 		struct wait wait;						\
 		CUresult r;							\
 										\
+		close;								\
 		begin(&wait, slot, stream);					\
 		r = original args;						\
 		end(&wait, r);							\
@@ -148,11 +154,12 @@ static void harvest_after(CUresult r)
 		return r;							\
 	}
 
-SYNCHRONIZE(stream_sync, SLOT_STREAM_SYNC, (CUstream stream), (stream), stream)
-SYNCHRONIZE(stream_sync_ptsz, SLOT_STREAM_SYNC_PTSZ, (CUstream stream), (stream), stream)
-SYNCHRONIZE(event_sync, SLOT_EVENT_SYNC, (CUevent event), (event), NULL)
-SYNCHRONIZE(ctx_sync, SLOT_CTX_SYNC, (void), (), NULL)
-SYNCHRONIZE(ctx_sync_v2, SLOT_CTX_SYNC_V2, (CUcontext ctx), (ctx), NULL)
+SYNCHRONIZE(stream_sync, SLOT_STREAM_SYNC, (CUstream stream), (stream), stream, run__close(stream, false))
+SYNCHRONIZE(stream_sync_ptsz, SLOT_STREAM_SYNC_PTSZ, (CUstream stream), (stream), stream,
+	    run__close(stream, true))
+SYNCHRONIZE(event_sync, SLOT_EVENT_SYNC, (CUevent event), (event), NULL, run__close_own(NULL))
+SYNCHRONIZE(ctx_sync, SLOT_CTX_SYNC, (void), (), NULL, run__close_own(NULL))
+SYNCHRONIZE(ctx_sync_v2, SLOT_CTX_SYNC_V2, (CUcontext ctx), (ctx), NULL, run__close_own(ctx))
 
 void *hook__wait(uint32_t slot)
 {

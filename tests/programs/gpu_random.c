@@ -57,14 +57,17 @@ static void copy_some(void)
 		copy_into(w, true);
 }
 
-/* A chain whose members may overlap: the stream has no launch timed from then on. */
+/* A chain whose members may overlap, and so long that the stream is hardly empty in between. */
 static void launch_chain(void)
 {
 	struct where w = where__pick(false);
+	bool head = one_in(2);
 	struct launch l;
 
-	for (int n = 2 + (int)below(3); n && avoided != EX && launch__fill(&l, EX, w); n--) {
-		l.pdl = true;
+	for (int n = 2 + (int)below(5); n && avoided != EX && launch__fill(&l, EX, w); n--) {
+		l.pdl = !head;
+		l.ns = 100000 + below(200000);
+		head = false;
 		launch__run(&l);
 	}
 }
@@ -197,7 +200,7 @@ static const struct {
 	unsigned share;
 	void (*turn)(void);
 } table[] = {
-	{ 45, launch_some }, { 12, copy_some }, { 2, launch_chain }, { 3, bracket }, { 8, make_stream },
+	{ 45, launch_some }, { 12, copy_some }, { 4, launch_chain }, { 3, bracket }, { 8, make_stream },
 	{ 4, end_stream }, { 4, make_event }, { 2, end_event }, { 6, record }, { 6, wait_event }, { 6, ask },
 	{ 6, synchronize }, { 4, hold }, { 5, release }, { 4, host_function },
 	{ 4, begin_capture }, { 6, end_captures }, { 4, fork_and_join }, { 2, capture_own },

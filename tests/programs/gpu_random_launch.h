@@ -258,7 +258,7 @@ static inline bool launch__fill(struct launch *l, enum entry entry, struct where
 	l->by_extra = entry <= EX_PTSZ && one_in(4);
 	if (entry == EX || entry == EX_PTSZ) {
 		l->coop = one_in(6);
-		l->pdl = one_in(40);
+		l->pdl = one_in(5);
 		l->event = one_in(80);
 	}
 	/* A list that is refused from its second on would be half done. */

@@ -16,10 +16,12 @@
  *	-L FILE	print the command's process id into it
  *	-n	never open a channel				-w	wait for PASSIVE before the end
  *	-q	no line for each result, only counters		-t MS	between two looks (default 2)
+ *	-e N,R	after R results: one launch of N is looked at (1: all again)
  *
  * Lines: state CH STATE REASON DETAIL SLOTS, device CH ORDINAL VERSION NAME, name CH GENERATION
  * FUNCTION STATUS NAME, result CH ID FUNCTION STREAM DURATION NAME CONTEXT DEVICE LAUNCHES WEIGHT
- * ENTRY FLAGS CAUSE LOAD ERROR COPY BYTES WAITED, count CH KEY VALUE, exit STATUS. CH numbers the channels.
+ * ENTRY FLAGS CAUSE LOAD ERROR COPY BYTES WAITED, more CH ID FURTHER…, count CH KEY VALUE, exit STATUS. CH
+ * numbers the channels.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -54,6 +56,8 @@ static FILE *out;
 static const char *library, *kill_when, *pid_file;
 static long stop_ms = -1, mute_ms = -1, look_ms = 2, results;
 static int site = -1;
+static unsigned every = 1;
+static long every_after = -1;
 static bool confined, never, wait_passive, quiet, pass_over;
 static int of_process;
 
@@ -93,6 +97,12 @@ static void on_result(void *ctx, const struct channel_result *r)
 			"%llu\n", c->id, r->launch, r->function, r->stream, r->duration, r->name, r->context,
 			r->device, r->launches, r->weight, r->entry, r->flags, r->cause, r->load,
 			r->error, r->copy, r->bytes, r->waited);
+	if (!quiet && r->launches > 1) {
+		fprintf(out, "more %d %llu", c->id, r->launch);
+		for (uint32_t i = 0; i + 1 < r->launches; i++)
+			fprintf(out, " %llu", r->more[i].launch);
+		fprintf(out, "\n");
+	}
 	snprintf(count, sizeof(count), "%ld", ++results);
 	if (results == 1)
 		die_if("first");
@@ -220,6 +230,8 @@ static void serve(struct open_channel *c)
 	do {
 		n = channel__poll(c->channel, &handler, c, 4096);
 	} while (n > 0);
+	if (every_after >= 0 && results >= every_after)
+		channel__set_sampling(c->channel, every, 0);
 	if (n < 0 && !c->broken) {
 		fprintf(out, "broken %d\n", c->id);
 		c->broken = true;
@@ -430,10 +442,11 @@ static int run(char **command)
 
 int main(int argc, char **argv)
 {
+	char *rest;
 	int o;
 
 	out = stdout;
-	while ((o = getopt(argc, argv, "+l:o:s:S:m:k:t:L:p:cfnwq")) != -1) {
+	while ((o = getopt(argc, argv, "+l:o:s:S:m:k:t:L:p:e:cfnwq")) != -1) {
 		switch (o) {
 		case 'p': of_process = atoi(optarg); break;
 		case 'f': pass_over = true; break;
@@ -441,6 +454,7 @@ int main(int argc, char **argv)
 		case 'o': out = fopen(optarg, "we"); break;
 		case 's': site = atoi(optarg); break;
 		case 'S': stop_ms = atol(optarg); break;
+		case 'e': every = (unsigned)strtoul(optarg, &rest, 10), every_after = atol(rest + 1); break;
 		case 'm': mute_ms = atol(optarg); break;
 		case 'k': kill_when = optarg; break;
 		case 't': look_ms = atol(optarg); break;

@@ -69,7 +69,24 @@ def brackets(where, mine):
     return n
 
 
-def compare_calls(where, command, least, **variables):
+def runs(where, mine):
+    """The same where launches share a bracket: between a site and its launch an end, a begin, both or none. And
+    after an end whether its begin is over is asked."""
+    n = 0
+    for i, c in enumerate(mine):
+        if c[0] != "site" or "Synchronize" in mine[i + 1][0]:  # a wait has nothing between the two
+            continue
+        launch = next(k for k in range(i + 1, len(mine))
+                      if mine[k] != ("cuEventRecord", 0) and mine[k][0] != "cuEventElapsedTime_v2")
+        records = sum(c[0] == "cuEventRecord" for c in mine[i:launch])
+        n += records
+        if not checks(records <= 2 and launch - i <= records + 2 and "Launch" in mine[launch][0], where,
+                      "not a launch:", mine[i:launch + 1]):
+            break
+    return n
+
+
+def compare_calls(where, command, least, brackets=brackets, **variables):
     runs = []
     for library in ("/nonexistent", SEEN):
         run = Run(command, library=library, trace=True, **variables)
@@ -108,7 +125,7 @@ def one_thread():
     compare_calls("contexts", program("gpu_contexts", 12), 90)
     compare_calls("capture", case("capture", "plain"), 1)
     compare_calls("forkjoin", case("capture", "forkjoin"), 1)
-    compare_calls("pdl", program("gpu_pdl", 5), 1)
+    compare_calls("pdl", program("gpu_pdl", 5), 10, runs)
     compare_calls("modules", program("gpu_hazards", "modules", 40), 80)
     compare_calls("failing", program("gpu_hazards", "failing"), 10)
 

@@ -350,13 +350,17 @@ def under_way():
     target.attach()
     session = Session(target.pid)
     session.armed(checks, "under way: again")
+    # of each kernel the first two launches have brackets of their own
+    for _ in range(2):
+        target.number("chain", 4)
     # an event between two of them would make it four times as long as one
     chain = target.number("chain", 4)
     checks(chain < 350000000, "under way: the chain overlaps no more", chain)
     target.ask("replay", 4)
     channel = session.end()
     account(checks, channel, 2, "under way: again")
-    checks.equal(channel.by_cause()[timing.PDL], 8, "under way: near a chain nothing is timed")
+    checks.equal(channel.by_cause(), {NONE: 16}, "under way: times")
+    checks.equal(sorted(r.launches for r in channel.results), [1] * 12 + [4], "under way: the chain is one run")
     target.quit(checks, "under way")
 
 

@@ -55,6 +55,50 @@ def one(program, *args, mode="library", metric="gpu", kind="simcuda", **extra):
     return r
 
 
+def groups(lines):
+    """The device's launches, those together that overlap: dependent ones with the one before."""
+    heads, before, found = set(), None, []
+    for kernel, dependent, start, end in lines:
+        # The first time that a kernel has one behind it comes unexpected. And the program waits now and then.
+        if found and dependent and (before is None or before in heads) and start < found[-1][-1][2]:
+            found[-1].append((kernel, start, end))
+        else:
+            found.append([(kernel, start, end)])
+        if dependent and before:
+            heads.add(before)
+        before = None if dependent else kernel
+    return found
+
+
+def in_runs(words, mode):
+    """What is timed as a run is shared out among its launches, and nothing is lost of it."""
+    truth = os.path.join(L.TMP, "truth")
+    if os.path.exists(truth):
+        os.remove(truth)
+    what = f"runs {mode}: {words}"
+    r = L.run([f"{L.PROGRAMS}/gpu_runs", *words.split()], metric="gpu", mode=mode, gate="cuMemAlloc_v2",
+              STANDIN_TRUTH=truth, STANDIN_ALWAYS_BUSY="1")
+    with open(truth, encoding="utf-8") as f:
+        lines = [line.split() for line in f]
+    together = groups([(w[3], w[2] == "cuLaunchKernelEx", int(w[9]), int(w[10])) for w in lines])
+    ns = [max(end for _, _, end in g) - min(start for _, start, _ in g) for g in together]
+    shared = [g for g in together if len(g) > 1]
+    check(r.status == 0 and r.launches() == r.timed() == len(lines), f"{what}: status {r.status}, "
+          f"{r.launches()} launches, {r.timed()} timed of {len(lines)}")
+    # (the driver's times are floats)
+    check(abs(r.total() - sum(ns)) <= sum(1 + n / 2**23 for n in ns), f"{what}: {r.total()} ns not {sum(ns)}")
+    estimated = r.number(r"([\d,]+) of them by an estimate")
+    check(estimated == sum(map(len, shared)), f"{what}: {estimated} by an estimate, not {shared}")
+    times = r.by_kernel()
+    check(set(times) == {kernel for g in together for kernel, _, _ in g} and all(times.values()), f"{what}: {times}")
+    if check.failures:
+        r.show()
+
+
+# alone and with others, and kernels that are never alone
+for each in ("library", "attached"):
+    in_runs("a A sync ( c a A B ctx d A d sync )*6", each)
+    in_runs("A B A ctx ( A A B C )*20 sync D C B A sync", each)
 for kind in ("simcuda", "simcuda-relro", "simcuda-old", "simcuda-high"):
     one("gpu_chains", "100", "7000", kind=kind)
     one("gpu_chains", "100", "7000", mode="attached", kind=kind)

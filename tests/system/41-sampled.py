@@ -92,6 +92,22 @@ def budget():
     check(not looked_at(r)[0], f"a short program: {looked_at(r)}")
 
 
+def chained(mode, how):
+    """Kernels that may overlap have widths, too, by those few launches that had a bracket of their own."""
+    n, unit = 6000, 5000
+    what = f"{mode}, chained: {how}"
+    words = f"( c A B sync )*{n}".split()
+    r = L.run([f"{L.PROGRAMS}/gpu_runs", *words], "--launches", how, mode=mode, metric="gpu", timeout=120,
+              gate="cuMemAlloc_v2", RUNS_NS=str(unit))
+    check(r.status == 0 and r.launches() == r.timed() == 3 * n, f"{what}: {r.launches()}, {r.timed()} timed")
+    kernels = r.by_kernel()
+    check(set(kernels) == {"spin_a", "spin_b", "spin_c"}, f"{what}: {kernels}")
+    for kernel, times in (("spin_c", 4), ("spin_a", 1), ("spin_b", 2)):
+        want = n * times * unit
+        check(abs(kernels[kernel] - want) <= want / 50, f"{what}: {kernel} {kernels[kernel]} instead of {want}")
+    show(r)
+
+
 def as_json():
     path = os.path.join(L.TMP, "j.folded")
     r = subprocess.run([L.GPUCOLLECT, "--json", "--launches", "50", "--no-inlines", "-y", "-o", path, "--",
@@ -134,6 +150,9 @@ for how in (["--launches", "auto"], ["--launches", "auto", "--overhead", "0.01"]
     paths("library", how, "launches")
 shared("library")
 shared("attached")
+for how in ("20", "auto"):
+    chained("library", how)
+    chained("attached", how)
 budget()
 as_json()
 again()

@@ -69,6 +69,7 @@ class Channel:
     def __init__(self):
         self.results, self.names, self.devices, self.counts = [], {}, {}, {}
         self.waits = []  # results, too, of what is no work
+        self.more = {}  # id of a run's first launch -> ids of the others
         self.state = self.reason = self.detail = self.slots = None
         self.broken = False
 
@@ -77,7 +78,18 @@ class Channel:
 
     def by_cause(self):
         """Of launches, not of copies."""
-        return collections.Counter(r.cause for r in self.results if not r.flags & F_COPY)
+        causes = collections.Counter()
+        for r in self.results:
+            if not r.flags & F_COPY:
+                causes[r.cause] += r.launches
+        return causes
+
+    def members(self, result):
+        return [result.id] + self.more.get(result.id, [])
+
+    def by_id(self):
+        """The result that answers for a launch."""
+        return {i: r for r in self.results for i in self.members(r)}
 
     def kernel(self, result):
         return self.names[result.name][2] if result.name in self.names else None
@@ -99,12 +111,14 @@ def collector():
                                          "loader/base/proc.c"])
 
 
-def seen_library():
-    """The library with sites that write down what they were given."""
+def seen_library(apart=True):
+    """The library with sites that write down what they were given. Without `apart` no launch that may overlap
+    others is bracketed by itself to learn its time."""
     folder = os.path.join(TOP, "gpu_timing/library")
     sources = [f"gpu_timing/library/{f}" for f in sorted(os.listdir(folder)) if f.endswith(".c")]
-    return compiled("libseen.so", sources + ["gpu_timing/stub.c", "tests/programs/timing_site.c"],
-                    "-shared", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec",
+    flags = [] if apart else ["-DAPART_ONE_IN=0", "-DAPART_FIRST=0"]
+    return compiled(f"libseen{len(flags)}.so", sources + ["gpu_timing/stub.c", "tests/programs/timing_site.c"],
+                    *flags, "-shared", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec",
                     "-Wl,-z,nodelete,-z,now,-z,defs")
 
 
@@ -160,6 +174,8 @@ class Run:
                 if word == "result":
                     r = Result(int(rest[0]), int(rest[1]), rest[2], rest[3], *map(int, rest[4:]))
                     (channel.waits if r.flags & F_WAIT else channel.results).append(r)
+                elif word == "more":
+                    channel.more[int(rest[1])] = [int(i) for i in rest[2:]]
                 elif word == "name":
                     channel.names[int(rest[1])] = (rest[2], int(rest[3]),
                                                    rest[4] if len(rest) > 4 else "")
@@ -270,8 +286,10 @@ def account(checks, channel, where):
         checks.equal(channel.count(lost), 0, where, lost)
     made = sum(v for k, v in channel.counts.items() if k.startswith("results["))
     checks.equal(channel.count("probes"), made, where, "probes against results made")
-    checks.equal(len(channel.results) + len(channel.waits), made, where, "results read against results made")
-    ids = [r.id for r in channel.results + channel.waits]
+    read = channel.results + channel.waits
+    ids = [i for r in read for i in channel.members(r)]
+    checks.equal(len(ids), made, where, "results read against results made")
+    checks.equal(sum(r.launches for r in read), made, where, "launches that results answer for")
     checks.equal(len(set(ids)), len(ids), where, "distinct launch ids")
     for r in channel.results:
         if r.cause == NONE:

@@ -14,9 +14,10 @@
 
 struct library lib;
 
-void thread__count_shared(size_t offset)
+void thread__add_shared(size_t offset, uint64_t n)
 {
 	ck_assert_uint_lt(offset, sizeof(struct channel_thread));
+	ck_assert_uint_ge(n, 1);
 }
 
 uint64_t clock__ns(void)
@@ -154,7 +155,7 @@ START_TEST(a_full_ring_refuses_and_counts)
 	start();
 	for (uint64_t i = 0; i < room + lost; i++) {
 		result.launch = i + 1;
-		segment__result(NULL, &result);
+		segment__result(NULL, &result, NULL);
 	}
 	ck_assert_uint_eq(segment->lost_results, lost);
 	while (channel__poll(channel, &handler, NULL, 100000) > 0)
@@ -163,7 +164,7 @@ START_TEST(a_full_ring_refuses_and_counts)
 	/* and works again afterwards */
 	for (uint64_t i = 0; i < room; i++) {
 		result.launch = room + i + 1;
-		segment__result(NULL, &result);
+		segment__result(NULL, &result, NULL);
 		if (i % 1000 == 0)
 			ck_assert_int_ge(channel__poll(channel, &handler, NULL, 100000), 0);
 	}
@@ -268,7 +269,7 @@ static void put_results(uint32_t number, uint64_t nr)
 
 	for (uint64_t i = 1; i <= nr; i++) {
 		result.launch = (uint64_t)number << CHANNEL_SESSION_SHIFT | i;
-		segment__result(NULL, &result);
+		segment__result(NULL, &result, NULL);
 	}
 }
 
