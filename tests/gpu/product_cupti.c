@@ -4,7 +4,8 @@
  * library for CUDA_INJECTION64_PATH; PRODUCT_CUPTI names libcupti, PRODUCT_OUT the file that
  * gets, at the end, one line for each kernel: records, of them in graphs, ns, ns in graphs, name. With
  * PRODUCT_COPIES also for each kind of copy, by gpucollect's names, and their bytes behind it; a record of
- * several copies of a batch counts as so many. A program may have only a window
+ * several copies of a batch counts as so many. With PRODUCT_BUSY a line "(busy)" with the ns in which any
+ * kernel ran, on whatever device. A program may have only a window
  * counted: product_cupti_begin and _end, each with the device idle.
  */
 #include <cupti.h>
@@ -17,6 +18,7 @@
 #include <string.h>
 
 #define MAX_NAMES 4096
+#define MAX_SPANS 4000000
 
 static __typeof__(&cuptiActivityEnable) activity_enable;
 static __typeof__(&cuptiActivityRegisterCallbacks) register_callbacks;
@@ -28,6 +30,10 @@ static struct kernel {
 	unsigned long records, in_graphs;
 	uint64_t ns, ns_in_graphs, bytes;
 } kernel[MAX_NAMES];
+static struct span {
+	uint64_t start, end;
+} *span;		/* NULL: not asked for */
+static size_t nr_spans;
 static unsigned long dropped;
 static bool over;		/* the window: nothing counts any more */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -93,6 +99,8 @@ static const char *read_record(const CUpti_Activity *record, struct seen *seen)
 	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
 		seen->ns = kernel->end - kernel->start;
 		seen->in_graph = kernel->graphId != 0;
+		if (span && nr_spans < MAX_SPANS)
+			span[nr_spans++] = (struct span){ kernel->start, kernel->end };
 		return kernel->name ? kernel->name : "(no name)";
 	case CUPTI_ACTIVITY_KIND_MEMCPY:
 		seen->ns = copy->end - copy->start;
@@ -169,6 +177,27 @@ __attribute__((visibility("default"))) void product_cupti_end(void)
 	pthread_mutex_unlock(&lock);
 }
 
+static int by_start(const void *left, const void *right)
+{
+	const struct span *a = left, *b = right;
+
+	return (a->start > b->start) - (a->start < b->start);
+}
+
+static void print_busy(FILE *out)
+{
+	uint64_t ns = 0, until = 0;
+
+	qsort(span, nr_spans, sizeof(*span), by_start);
+	for (size_t i = 0; i < nr_spans; i++) {
+		if (span[i].end <= until)
+			continue;
+		ns += span[i].end - (span[i].start > until ? span[i].start : until);
+		until = span[i].end;
+	}
+	fprintf(out, "%zu\t0\t%llu\t0\t(busy)\t0\n", nr_spans, (unsigned long long)ns);
+}
+
 static void at_exit(void)
 {
 	const char *path = getenv("PRODUCT_OUT");
@@ -187,6 +216,8 @@ static void at_exit(void)
 				(unsigned long long)kernel[i].bytes);
 	if (dropped)
 		fprintf(out, "%lu\t0\t0\t0\t(dropped)\t0\n", dropped);
+	if (span)
+		print_busy(out);
 	fclose(out);
 }
 
@@ -196,6 +227,8 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 	const char *path = getenv("PRODUCT_CUPTI");
 	void *lib = dlopen(path && *path ? path : "libcupti.so.13", RTLD_NOW | RTLD_GLOBAL);
 
+	if (getenv("PRODUCT_BUSY"))
+		span = malloc(MAX_SPANS * sizeof(*span));
 	if (lib) {
 		*(void **)&activity_enable = dlsym(lib, "cuptiActivityEnable");
 		*(void **)&register_callbacks = dlsym(lib, "cuptiActivityRegisterCallbacks");

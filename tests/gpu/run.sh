@@ -3,8 +3,8 @@
 #
 # The product on a real GPU: run.sh DIR leaves its logs in DIR. Needs root, nvcc, a python3 with PyTorch
 # and a built gpucollect (GPUCOLLECT=PATH, default build/gpucollect). PRODUCT_PARTS picks parts (gap calibrate
-# copies chains capture hold torch attach sampled waits again after speed detach cpu python captures memcheck totals probes), PRODUCT_ROUNDS the interleaved
-# rounds of the speed part,
+# copies chains pdl capture hold torch attach sampled totals waits again after speed detach cpu python captures
+# memcheck probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
 # PRODUCT_LIMIT the seconds after which no further step begins. PRODUCT_CONSTANTS="BUSY IDLE", as they stand
 # in gpu_timing/calibration.c, puts the constants that the gap part measures into a copy of the program; PRODUCT_KEEP=1 leaves those that the
 # calibrate part has saved to the parts that follow. Each step has its own
@@ -14,7 +14,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 out=$(mkdir -p "${1:-product-results}" && cd "${1:-product-results}" && pwd)
 gpc=$(realpath "${GPUCOLLECT:-$root/build/gpucollect}")
-parts=${PRODUCT_PARTS:-gap calibrate chains capture hold torch attach again after speed detach cpu}
+parts=${PRODUCT_PARTS:-gap calibrate chains pdl capture hold torch attach again after speed detach cpu}
 rounds=${PRODUCT_ROUNDS:-3}
 work=$(mktemp -d)
 cuda=${CUDA_HOME:-/usr/local/cuda}
@@ -80,6 +80,7 @@ export PRODUCT_CUPTI=$cupti
 headers=$(find "$site/nvidia" "$cuda" -name cupti.h -printf '%h\n' 2>/dev/null | head -1)
 built() { # what of the programs the parts need
 	if wants chains || wants attach || wants memcheck; then echo chains; fi
+	wants pdl && echo pdl
 	if wants capture || wants captures || wants memcheck; then echo capture; fi
 	wants gap && echo gap
 	wants calibrate && echo short
@@ -159,6 +160,23 @@ if wants chains; then
 	done
 	check 10 python3 product_check.py stacks folded/chains-busy-launches.folded
 	head -40 folded/chains-busy-gpu.folded >> "$log"
+fi
+
+if wants pdl; then
+	log=$out/9-pdl.txt
+	plain 8 pdl ./product_pdl
+	say "pdl: CUPTI"
+	CUDA_INJECTION64_PATH="$work/product_cupti.so" PRODUCT_BUSY=1 PRODUCT_OUT="$work/pdl.cupti" \
+		timeout -k 5 8 ./product_pdl > pdl-cupti.out 2>> "$log"
+	for how in all auto; do
+		say "pdl: $how"
+		timeout -k 5 8 "$gpc" --launches $how --metric gpu -y -o "folded/pdl-$how.folded" -- \
+			sh -c './product_pdl > "$0"' pdl-$how.out 2> pdl-$how.said
+		cat pdl-$how.said pdl-$how.out >> "$log"
+	done
+	cat pdl.plain pdl-cupti.out pdl.cupti >> "$log"
+	check 4 python3 product_check.py pdl pdl.plain pdl-all.out folded/pdl-all.folded pdl-all.said pdl.cupti
+	check 4 python3 product_check.py pdl pdl.plain pdl-auto.out folded/pdl-auto.folded pdl-auto.said
 fi
 
 if wants capture; then
