@@ -279,8 +279,7 @@ static int run(struct session *s)
 
 	err = caller__get(&s->caller);
 	if (err)
-		return session__fail(err, NULL, "finding out who calls from SUDO_UID and SUDO_GID, which "
-				     "sudo sets (unset them where there is no sudo)");
+		return session__fail(err, NULL, CALLER_FAILS);
 	err = variables__new(&s->caller, &s->variables);
 	if (err)
 		return session__fail(err, NULL, "the command's environment");
