@@ -8,6 +8,7 @@
 #include "loader/exit_codes.h"
 #include "loader/kept_out.h"
 #include "loader/options.h"
+#include "loader/version.h"
 
 const struct argp_option options__table[] = {
 	{ .doc = "What to watch:" },
@@ -101,6 +102,6 @@ int options__print_help(void)
 int options__print_version(void)
 {
 	errno = 0;
-	printf("gpucollect %s\n", OPTIONS_VERSION);
+	printf("gpucollect %s\n", version__text);
 	return fflush(stdout) || ferror(stdout) ? (errno ? -errno : -EIO) : 0;
 }

@@ -43,7 +43,7 @@ usage "only one is folded" -f json -- touch started
 usage "leave out -p" -p 1 -- touch started
 
 run 0 --version
-grep -qx 'gpucollect [0-9.]*' out || wrong "--version: $(cat out)"
+grep -qxE "gpucollect $(cat "$TOP/VERSION")(-[0-9]+)?(-g[0-9a-f]+)?(-dirty)?" out || wrong "--version: $(cat out)"
 run 0 --help
 grep -q '^Usage: gpucollect' out || wrong "--help"
 [ -s err ] && wrong "--help writes to stderr"
