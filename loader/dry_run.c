@@ -30,12 +30,14 @@
 #include "loader/precheck.h"
 #include "loader/preset.h"
 #include "loader/python.h"
+#include "loader/result.h"
 #include "loader/variables.h"
 #include "loader/verdict.h"
 #include "unwind/python_runtime.h"
 
 struct dry {
 	const struct options *options;
+	struct caller caller;
 	struct text out;
 	struct table *seen;
 	unsigned int shown;
@@ -326,18 +328,31 @@ static int show_cgroup(struct dry *d)
 	return -ESRCH;
 }
 
-/* 0, or the exit code of a run that would not begin, whose reason is said. */
-static int judge_command(const struct dry *d, const struct variables *variables,
-			 const struct caller *caller, int kept, const char *why)
+/* Each of these: 0, or the exit code of a run that would not begin, whose reason is said. */
+static int judge_output(const struct dry *d)
+{
+	char *why = NULL;
+	int err = result__check(d->options, &d->caller, &why);
+
+	if (err)
+		log_error("%s", why ? why : strerror(-err));
+	free(why);
+	return err ? result__refusal(d->options, err) : 0;
+}
+
+static int judge_command(const struct dry *d, const struct variables *variables, int kept, const char *why)
 {
 	const char *name = d->options->command[0];
-	int err;
+	int code, err;
 
 	if (!d->options->no_gpu && precheck__refuses(d->options, kept)) {
 		log_error("%s", why ? why : strerror(ENOMEM));
 		return EXIT_NO_PERMISSION;
 	}
-	err = executable__check(name, variables, caller);
+	code = judge_output(d);
+	if (code)
+		return code;
+	err = executable__check(name, variables, &d->caller);
 	if (!err)
 		return 0;
 	log_error("can't run %s: %s", name, strerror(-err));
@@ -372,27 +387,18 @@ static void add_command(struct dry *d, const struct variables *variables, int ke
 static int show_command(struct dry *d)
 {
 	struct variables variables = {};
-	struct caller caller = {};
-	int kept, err = caller__get(&caller);
+	int kept, err = variables__new(&d->caller, &variables);
 	char *why = NULL;
 
-	if (err == -EINVAL) {
-		log_error(CALLER_FAILS ": %s", strerror(-err));
-		d->refused = EXIT_OWN_FAILURE;
-		return 0;
-	}
-	if (!err)
-		err = variables__new(&caller, &variables);
-	if (!err) {
-		kept = precheck__environment(&variables, wants_library(d->options), &why);
-		d->refused = judge_command(d, &variables, &caller, kept, why);
-		if (!d->refused)
-			add_command(d, &variables, kept, why);
-	}
+	if (err)
+		return err;
+	kept = precheck__environment(&variables, wants_library(d->options), &why);
+	d->refused = judge_command(d, &variables, kept, why);
+	if (!d->refused)
+		add_command(d, &variables, kept, why);
 	free(why);
 	variables__free(&variables);
-	caller__free(&caller);
-	return err;
+	return 0;
 }
 
 /* Of the whole machine there may be some that not even root can look at: a run can't, either. */
@@ -427,17 +433,31 @@ static int exit_code(const struct dry *d, int err)
 	}
 }
 
+static int show_targets(struct dry *d)
+{
+	const struct options *o = d->options;
+	int err;
+
+	if (o->command)
+		return show_command(d);
+	err = o->all ? show_all(d) : o->cgroup ? show_cgroup(d) : named__each(o, show, d);
+	if (!err && !lacks_rights(d))
+		d->refused = judge_output(d);
+	return err;
+}
+
 int dry_run(const struct options *options)
 {
 	struct dry d = { .options = options, .seen = table__new() };
 	int err = d.seen ? 0 : -ENOMEM, code;
 
-	if (!err && options->command)
-		err = show_command(&d);
-	else if (!err && options->all)
-		err = show_all(&d);
-	else if (!err)
-		err = options->cgroup ? show_cgroup(&d) : named__each(options, show, &d);
+	if (!err && caller__get(&d.caller)) {
+		log_error(CALLER_FAILS ": %s", strerror(EINVAL));
+		table__free(d.seen);
+		return EXIT_OWN_FAILURE;
+	}
+	if (!err)
+		err = show_targets(&d);
 	if (!err)
 		err = text__write(&d.out, stdout);
 	if (err && err != -ESRCH && err != -EINVAL)
@@ -445,5 +465,6 @@ int dry_run(const struct options *options)
 	code = exit_code(&d, err);
 	text__free(&d.out);
 	table__free(d.seen);
+	caller__free(&d.caller);
 	return code;
 }

@@ -288,8 +288,10 @@ static int run(struct session *s)
 		return code;
 	err = result__new(s->options, &s->caller, s->signal_fd,
 			  s->command ? command__pid(s->command) : 0, &s->result, &why);
-	if (err)
-		return session__fail(err, why, "the output");
+	if (err) {
+		session__fail(err, why, "the output");
+		return result__refusal(s->options, err);
+	}
 	FAULT_POINT("output-ready");
 	code = session__enter_targets(s);
 	if (!code && s->stop && !s->command)

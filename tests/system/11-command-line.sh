@@ -60,8 +60,7 @@ busy='i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'
 
 # An existing file is refused before anything starts.
 echo theirs >mine.folded
-"$GPUCOLLECT" --metric cpu -F 99 -o mine.folded -- touch started 2>err
-[ $? = 0 ] && wrong "an existing file is no error"
+run 64 --metric cpu -F 99 -o mine.folded -- touch started
 grep -q -- '-y' err || { wrong "no way out is named"; cat err; }
 [ "$(cat mine.folded)" = theirs ] || wrong "an existing file was overwritten"
 [ -e started ] && wrong "the command was started although its file can't be written"
@@ -117,7 +116,9 @@ for path in "$PWD" :/nowhere /nowhere: "$PWD/plain:$PWD"; do
 done
 # With the rights of who calls sudo.
 chmod 700 own-true && cd .. && chmod 755 . commands
-SUDO_UID=4242 SUDO_GID=4343 run 126 --metric cpu --dry-run -- commands/own-true
+SUDO_UID=4242 SUDO_GID=4343 run 126 --metric cpu --dry-run -o /dev/null -- commands/own-true
+SUDO_UID=4242 SUDO_GID=4343 run 77 --metric cpu --dry-run -- commands/own-true
+grep -q "can't write gpucollect-NAME-PID.folded: user 4242 may not" err || { wrong "own file, dry"; cat err; }
 run 0 --metric cpu --dry-run -- commands/own-true
 # What keeps the library out keeps the run from its beginning.
 GPUCOLLECT_DISABLE=1 run 77 --metric launches --dry-run -- touch started
