@@ -343,8 +343,12 @@ void attach__unreached(struct attach *a, struct process *p, int err)
 
 void attach__taken(struct attach *a, struct process *p, pid_t holder)
 {
+	if (way_of(a, p) == WAY_TAKEN)
+		return;		/* its library greeted us, too */
 	set_way(a, p, WAY_TAKEN);
 	a->counts.taken++;
 	holder__say(a->config.options, p->tgid, holder);
-	processes__exited(a->config.processes, p->tgid);
+	/* With -a it is seen from outside all the same, and would be a new one with its next sample. */
+	if (!a->config.options->all)
+		processes__exited(a->config.processes, p->tgid);
 }

@@ -209,7 +209,8 @@ static const char *denial(void)
 static void add_taken(struct dry *d, pid_t pid, pid_t holder)
 {
 	d->counts.taken++;
-	text__add_string(&d->out, "  left out: it is already recorded by ");
+	text__printf(&d->out, "  %s: it is already recorded by ",
+		     d->options->all ? "CPU samples only" : "left out");
 	if (holder)
 		text__printf(&d->out, "gpucollect, pid %d\n", (int)holder);
 	else

@@ -96,6 +96,6 @@ void holder__say(const struct options *options, pid_t pid, pid_t holder)
 		log_error("process %d is already recorded by gpucollect, pid %d: wait for its end, or stop "
 			  "it with kill -INT %d", (int)pid, (int)holder, (int)holder);
 	else
-		log_warn_some("process %d is already recorded by gpucollect, pid %d: it is left out",
-			      (int)pid, (int)holder);
+		log_warn_some("process %d is already recorded by gpucollect, pid %d: %s left out",
+			      (int)pid, (int)holder, options->all ? "its GPU work is" : "it is");
 }

@@ -19,7 +19,7 @@ int holder__segment(pid_t pid, const struct channel_identity *identity, struct c
 /* 0: nobody; -EBUSY: *holder, 0 where it can't be told. Nobody notices that we looked. */
 int holder__find(pid_t pid, const struct channel_identity *identity, pid_t *holder);
 
-/* Says that it is left out because of that, an error where nothing else was named. */
+/* Says that it is left out because of that (with -a its GPU work), an error where nothing else was named. */
 void holder__say(const struct options *options, pid_t pid, pid_t holder);
 
 #endif
