@@ -45,9 +45,43 @@ static bool is_commands(const struct session *s, uint32_t signal)
 	return s->command && signal == SIGINT && (s->signals == 1 || (s->time_over && s->waiting));
 }
 
+/* A key that seems to do nothing makes people press it harder. */
+static void say_whose(struct session *s, bool key)
+{
+	if (!s->waiting || ++s->unheard != 2)
+		return;
+	if (key)
+		log__key_shown();
+	log_info("waiting for the end of the command, process %d, whose own Ctrl-C is; kill %d ends the "
+		 "waiting", (int)command__pid(s->command), (int)getpid());
+}
+
+/* What becomes of the result, and of the command. */
+static void say_aborted(struct session *s)
+{
+	bool runs = s->command && !command__ended(s->command, &s->status);
+
+	if (s->waiting && runs)
+		log_info("the command, process %d, goes on; its end is not waited for any longer",
+			 (int)command__pid(s->command));
+	else if (!s->waiting && runs)
+		log_warn("the result is given up, and the command, process %d, goes on",
+			 (int)command__pid(s->command));
+	else if (!s->waiting)
+		log_warn("the result is given up");
+}
+
+static void on_abort(struct session *s)
+{
+	if (!s->aborted)
+		say_aborted(s);
+	s->aborted = true;
+}
+
 void session__on_signal(struct session *s)
 {
 	struct signalfd_siginfo info;
+	bool key;
 
 	if (read(s->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return;
@@ -59,12 +93,15 @@ void session__on_signal(struct session *s)
 	/* A terminal that goes away tells the first process of its session alone: without us the command. */
 	if (s->command && info.ssi_signo == SIGHUP && info.ssi_code == SI_KERNEL && getsid(0) == getpid())
 		command__signal(s->command, SIGHUP);
-	if (is_commands(s, info.ssi_signo))
+	key = info.ssi_signo == SIGINT && info.ssi_code == SI_KERNEL;
+	if (is_commands(s, info.ssi_signo)) {
+		say_whose(s, key);
 		return;
-	if (info.ssi_signo == SIGINT && info.ssi_code == SI_KERNEL)
+	}
+	if (key)
 		log__key_shown();
 	if (s->stop)
-		s->aborted = true;
+		on_abort(s);
 	s->stop = true;
 }
 
@@ -311,6 +348,9 @@ static int run(struct session *s)
 	/* Whatever comes now ends the writing, so it must not be a request to write. */
 	session__watch_signals(s, false);
 	code = s->aborted ? EXIT_ABORTED : session__write(s, true);
+	/* Writing ends when there is a signal to be read. */
+	if (code == EXIT_ABORTED)
+		on_abort(s);
 	if (s->ended_early) {
 		log_warn("the target ended before the time that -d gives was over");
 		code = code == EXIT_COMPLETE ? EXIT_PARTIAL : code;
