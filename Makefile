@@ -88,6 +88,13 @@ $(B)/obj/embed.o: $(TIMING_LIB) scripts/embed.S
 	$(Q)$(CC) -c -DTIMING_LIB='"$(TIMING_LIB)"' scripts/embed.S -o $@
 
 # --- the program ------------------------------------------------------------------------------
+# Looked at each time, written where it says something else.
+$(B)/version_text.h: FORCE
+	@mkdir -p $(@D)
+	$(Q)printf '#define VERSION_TEXT "%s"\n' "$$(scripts/version)" >$@.tmp && \
+		if cmp -s $@.tmp $@; then rm $@.tmp; else mv $@.tmp $@; fi
+FORCE:
+$(B)/obj/loader/version.o: $(B)/version_text.h
 $(B)/obj/%.o: %.c
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
@@ -116,7 +123,7 @@ install: all
 clean:
 	rm -rf $(B)
 
-.PHONY: all setup unit-tests install clean
+.PHONY: all setup unit-tests install clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 DEPS := $(shell test -d $(B) && find $(B) -name '*.d')

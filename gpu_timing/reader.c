@@ -316,6 +316,16 @@ static bool holds(uint64_t mark)
 	       look_up(getpid(), &own) && !strcmp(own.name, other.name);
 }
 
+int channel__holder(const struct channel *ch, pid_t *holder)
+{
+	uint64_t mark = READ_ONCE(ch->segment->collector);
+
+	if (mark == own_mark() || !holds(mark))
+		return 0;
+	*holder = (pid_t)(uint32_t)mark;
+	return -EBUSY;
+}
+
 int channel__claim(struct channel *ch, pid_t *holder)
 {
 	uint64_t own = own_mark(), mark = READ_ONCE(ch->segment->collector);

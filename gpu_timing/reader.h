@@ -74,6 +74,8 @@ void channel__close(struct channel *channel);	/* NULL is fine */
  * *holder is its pid as it sees itself.
  */
 int channel__claim(struct channel *channel, pid_t *holder);
+/* The same, only looked at: 0, it could be taken; or -EBUSY. */
+int channel__holder(const struct channel *channel, pid_t *holder);
 /* Gives it back, if it is still ours. */
 void channel__release(struct channel *channel);
 

@@ -12,6 +12,7 @@
 #include "loader/base/proc.h"
 #include "loader/base/table.h"
 #include "loader/entries.h"
+#include "loader/holder.h"
 #include "loader/injection.h"
 #include "loader/kept_out.h"
 #include "loader/preset.h"
@@ -342,18 +343,12 @@ void attach__unreached(struct attach *a, struct process *p, int err)
 
 void attach__taken(struct attach *a, struct process *p, pid_t holder)
 {
-	bool only = a->config.options->nr_pids == 1 && p->tgid == a->config.options->pids[0];
-
+	if (way_of(a, p) == WAY_TAKEN)
+		return;		/* its library greeted us, too */
 	set_way(a, p, WAY_TAKEN);
 	a->counts.taken++;
-	if (!holder)
-		log_error("process %d is already recorded by a gpucollect; which one can't be told, since "
-			  "the process has closed its descriptor: wait for its end", (int)p->tgid);
-	else if (only)
-		log_error("process %d is already recorded by gpucollect, pid %d: wait for its end, or stop "
-			  "it with kill -INT %d", (int)p->tgid, (int)holder, (int)holder);
-	else
-		log_warn_some("process %d is already recorded by gpucollect, pid %d: it is left out",
-			      (int)p->tgid, (int)holder);
-	processes__exited(a->config.processes, p->tgid);
+	holder__say(a->config.options, p->tgid, holder);
+	/* With -a it is seen from outside all the same, and would be a new one with its next sample. */
+	if (!a->config.options->all)
+		processes__exited(a->config.processes, p->tgid);
 }

@@ -17,7 +17,10 @@
 #include "loader/base/text.h"
 #include "loader/cgroup.h"
 #include "loader/driver.h"
+#include "loader/executable.h"
 #include "loader/exit_codes.h"
+#include "loader/holder.h"
+#include "loader/injection.h"
 #include "loader/kept_out.h"
 #include "loader/mapped_file.h"
 #include "loader/maps.h"
@@ -27,16 +30,21 @@
 #include "loader/precheck.h"
 #include "loader/preset.h"
 #include "loader/python.h"
+#include "loader/result.h"
 #include "loader/variables.h"
+#include "loader/verdict.h"
 #include "unwind/python_runtime.h"
 
 struct dry {
 	const struct options *options;
+	struct caller caller;
 	struct text out;
 	struct table *seen;
 	unsigned int shown;
 	unsigned int without_driver;	/* not shown, with -a */
 	unsigned int denied;		/* of which we can't tell */
+	struct attach_counts counts;	/* what a run would come to */
+	int refused;			/* exit code of one that would not begin, which is said; or 0 */
 };
 
 /* --- one process ------------------------------------------------------------------------------ */
@@ -109,22 +117,41 @@ static bool wants_library(const struct options *o)
 	return !o->no_inject && (!o->all || o->inject);
 }
 
+static void add_probes(struct dry *d, int fd)
+{
+	text__add_string(&d->out, "  uprobes on:");
+	add_symbols(d, fd, false);
+}
+
+static void add_no_library(struct dry *d, int fd, const char *why)
+{
+	d->counts.untimed++;
+	text__add_string(&d->out, "  no timing library: ");
+	text__add_clean(&d->out, why, strlen(why));
+	text__add_string(&d->out, "\n");
+	add_probes(d, fd);
+}
+
 /* How its launches would be seen; `by` is how the library would come. */
 static void add_way(struct dry *d, int fd, const char *by)
 {
 	const char *entry = NULL;
-	int err = wants_library(d->options) ? driver__check(fd, &entry) : 0;
+	char why[160];
+	int err;
 
-	if (wants_library(d->options) && !err) {
+	if (!wants_library(d->options)) {
+		add_probes(d, fd);
+		return;
+	}
+	err = driver__check(fd, &entry);
+	if (!err) {
+		d->counts.timed++;
 		text__printf(&d->out, "  timing library, %s; it swaps the slots of:", by);
 		add_symbols(d, fd, true);
 		return;
 	}
-	if (err)
-		text__printf(&d->out, "  no timing library: %s%s%s\n", entry ? entry : "",
-			     entry ? ": " : "", driver__error(err));
-	text__add_string(&d->out, "  uprobes on:");
-	add_symbols(d, fd, false);
+	snprintf(why, sizeof(why), "%s%s%s", entry ? entry : "", entry ? ": " : "", driver__error(err));
+	add_no_library(d, fd, why);
 }
 
 /* An interpreter whose functions have no versions; see python_frees.h. */
@@ -179,6 +206,37 @@ static const char *denial(void)
 			   "mappings can't be read: permission denied";
 }
 
+static void add_taken(struct dry *d, pid_t pid, pid_t holder)
+{
+	d->counts.taken++;
+	text__printf(&d->out, "  %s: it is already recorded by ",
+		     d->options->all ? "CPU samples only" : "left out");
+	if (holder)
+		text__printf(&d->out, "gpucollect, pid %d\n", (int)holder);
+	else
+		text__add_string(&d->out, "a gpucollect\n");
+	holder__say(d->options, pid, holder);
+}
+
+/* What maps a driver, and isn't left alone. */
+static void add_launching(struct dry *d, pid_t pid, int fd)
+{
+	char why[256] = "";
+	pid_t holder = 0;
+	int err = wants_library(d->options) ? injection__foresee(pid, &holder, why, sizeof(why)) : 0;
+
+	if (err == -EBUSY) {
+		add_taken(d, pid, holder);
+		return;
+	}
+	/* One that is stopped is waited for. */
+	if (err && err != -EAGAIN)
+		add_no_library(d, fd, why);
+	else
+		add_way(d, fd, "brought by a borrowed thread and a memfd");
+	add_python(d, pid);
+}
+
 /* What would become of it. */
 static void add_fate(struct dry *d, pid_t pid, const struct look *l, bool kernel)
 {
@@ -190,10 +248,11 @@ static void add_fate(struct dry *d, pid_t pid, const struct look *l, bool kernel
 	if (why) {
 		text__printf(&d->out, "  CPU samples only%s\n", why);
 	} else if (kept_out) {
+		d->counts.untimed++;
+		d->counts.kept_out++;
 		text__printf(&d->out, "  CPU samples only: it is left alone, since %s\n", kept_out);
 	} else {
-		add_way(d, l->fd, "brought by a borrowed thread and a memfd");
-		add_python(d, pid);
+		add_launching(d, pid, l->fd);
 	}
 }
 
@@ -270,19 +329,43 @@ static int show_cgroup(struct dry *d)
 	return -ESRCH;
 }
 
-/* With the environment that it would get. */
-static int show_command(struct dry *d)
+/* Each of these: 0, or the exit code of a run that would not begin, whose reason is said. */
+static int judge_output(const struct dry *d)
+{
+	char *why = NULL;
+	int err = result__check(d->options, &d->caller, &why);
+
+	if (err)
+		log_error("%s", why ? why : strerror(-err));
+	free(why);
+	return err ? result__refusal(d->options, err) : 0;
+}
+
+static int judge_command(const struct dry *d, const struct variables *variables, int kept, const char *why)
 {
 	const char *name = d->options->command[0];
-	struct variables variables = {};
-	struct caller caller = {};
-	char **paths = NULL, *why = NULL;
-	int fd = -1, err = caller__get(&caller);
+	int code, err;
 
+	if (!d->options->no_gpu && precheck__refuses(d->options, kept)) {
+		log_error("%s", why ? why : strerror(ENOMEM));
+		return EXIT_NO_PERMISSION;
+	}
+	code = judge_output(d);
+	if (code)
+		return code;
+	err = executable__check(name, variables, &d->caller);
 	if (!err)
-		err = variables__new(&caller, &variables);
-	if (!err)
-		paths = driver__candidates(variables__get(&variables, "LD_LIBRARY_PATH"));
+		return 0;
+	log_error("can't run %s: %s", name, strerror(-err));
+	return err == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+static void add_command(struct dry *d, const struct variables *variables, int kept, const char *why)
+{
+	char **paths = driver__candidates(variables__get(variables, "LD_LIBRARY_PATH"));
+	const char *name = d->options->command[0];
+	int fd = -1;
+
 	text__add_string(&d->out, "command ");
 	text__add_clean(&d->out, name, strlen(name));
 	text__add_string(&d->out, "\n");
@@ -292,17 +375,31 @@ static int show_command(struct dry *d)
 	}
 	if (fd < 0)
 		text__add_string(&d->out, "  CPU samples only, unless it loads the CUDA driver\n");
-	else if (precheck__environment(&variables, wants_library(d->options), &why))
+	else if (kept)
 		text__printf(&d->out, "  %s\n", why ? why : "no timing library");
 	else
 		add_way(d, fd, "loaded by the driver as " PRESET_VARIABLE " tells it");
 	if (fd >= 0)
 		close(fd);
-	free(why);
 	driver__free_candidates(paths);
+}
+
+/* With the environment that it would get. */
+static int show_command(struct dry *d)
+{
+	struct variables variables = {};
+	int kept, err = variables__new(&d->caller, &variables);
+	char *why = NULL;
+
+	if (err)
+		return err;
+	kept = precheck__environment(&variables, wants_library(d->options), &why);
+	d->refused = judge_command(d, &variables, kept, why);
+	if (!d->refused)
+		add_command(d, &variables, kept, why);
+	free(why);
 	variables__free(&variables);
-	caller__free(&caller);
-	return err;
+	return 0;
 }
 
 /* Of the whole machine there may be some that not even root can look at: a run can't, either. */
@@ -311,11 +408,23 @@ static bool lacks_rights(const struct dry *d)
 	return d->denied && (geteuid() || !d->options->all);
 }
 
+/* What the run itself would find before it begins. */
+static int foresee(const struct dry *d)
+{
+	if (d->refused)
+		return d->refused;
+	if (lacks_rights(d))
+		return EXIT_NO_PERMISSION;
+	if (d->options->all || d->options->command || d->options->no_gpu)
+		return EXIT_COMPLETE;
+	return verdict__targets(d->options, &d->counts, d->shown > d->counts.taken, false);
+}
+
 static int exit_code(const struct dry *d, int err)
 {
 	switch (err) {
 	case 0:
-		return lacks_rights(d) ? EXIT_NO_PERMISSION : EXIT_COMPLETE;
+		return foresee(d);
 	case -ESRCH:
 		return EXIT_EMPTY;
 	case -EINVAL:
@@ -325,17 +434,31 @@ static int exit_code(const struct dry *d, int err)
 	}
 }
 
+static int show_targets(struct dry *d)
+{
+	const struct options *o = d->options;
+	int err;
+
+	if (o->command)
+		return show_command(d);
+	err = o->all ? show_all(d) : o->cgroup ? show_cgroup(d) : named__each(o, show, d);
+	if (!err && !lacks_rights(d))
+		d->refused = judge_output(d);
+	return err;
+}
+
 int dry_run(const struct options *options)
 {
 	struct dry d = { .options = options, .seen = table__new() };
 	int err = d.seen ? 0 : -ENOMEM, code;
 
-	if (!err && options->command)
-		err = show_command(&d);
-	else if (!err && options->all)
-		err = show_all(&d);
-	else if (!err)
-		err = options->cgroup ? show_cgroup(&d) : named__each(options, show, &d);
+	if (!err && caller__get(&d.caller)) {
+		log_error(CALLER_FAILS ": %s", strerror(EINVAL));
+		table__free(d.seen);
+		return EXIT_OWN_FAILURE;
+	}
+	if (!err)
+		err = show_targets(&d);
 	if (!err)
 		err = text__write(&d.out, stdout);
 	if (err && err != -ESRCH && err != -EINVAL)
@@ -343,5 +466,6 @@ int dry_run(const struct options *options)
 	code = exit_code(&d, err);
 	text__free(&d.out);
 	table__free(d.seen);
+	caller__free(&d.caller);
 	return code;
 }

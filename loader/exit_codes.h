@@ -8,7 +8,7 @@
 	X(EXIT_COMPLETE, 0, "complete") \
 	X(EXIT_PARTIAL, 1, "written but partial (over 1 % lost, target gone early, rescue file)") \
 	X(EXIT_EMPTY, 2, "nothing was captured") \
-	X(EXIT_USAGE, 64, "usage error") \
+	X(EXIT_USAGE, 64, "usage error, also an -o FILE that exists or for which there is no place") \
 	X(EXIT_NO_PERMISSION, 77, "a right or a feature is missing, or another gpucollect has the target") \
 	X(EXIT_OWN_FAILURE, 125, "gpucollect itself failed") \
 	X(EXIT_NOT_EXECUTABLE, 126, "with a command: it could not be executed") \

@@ -79,15 +79,15 @@ static int add_cause(struct profile *p, enum launch_cause cause, uint64_t n)
 	if (launches__by_mean(cause)) {
 		/* How many of them got an estimate stands beside the launches. */
 		snprintf(line, sizeof(line), "launches not timed themselves, %s", text);
-		return profile__count(p, PROFILE_INFO, line, n);
+		return profile__count(p, PROFILE_INFO_GPU, line, n);
 	}
 	/* Not executed now, or not at all: no launch that lacks a time. */
 	if (cause == CAUSE_CAPTURED || cause == CAUSE_LAUNCH_FAILED)
-		return profile__count(p, PROFILE_INFO, text, n);
+		return profile__count(p, PROFILE_INFO_GPU, text, n);
 	return profile__count(p, PROFILE_UNTIMED, text, n);
 }
 
-static int add_launches(const struct launches_counters *l, struct profile *p)
+static int add_launches(const struct launches_counters *l, bool cpu, struct profile *p)
 {
 	int cause, err = 0;
 
@@ -103,17 +103,18 @@ static int add_launches(const struct launches_counters *l, struct profile *p)
 		{ PROFILE_LOST_OTHER, "kernel names lost", l->lost_names },
 		{ PROFILE_LOST_OTHER, "channels unusable", l->bad_channels },
 		{ PROFILE_LOST_OTHER, "processes not watched to their end", l->gave_up },
-		{ PROFILE_INFO, "launches whose stack was lost, shown under [no stack]",
+		{ PROFILE_INFO_GPU, "launches whose stack was lost, shown under [no stack]",
 		  l->no_stack },
-		{ PROFILE_INFO, "graph launches, each timed as a whole", l->graphs },
+		{ PROFILE_INFO_GPU, "graph launches, each timed as a whole", l->graphs },
 		{ PROFILE_LOST_OTHER, "waits whose end was not told", l->waits_no_end },
-		{ PROFILE_INFO, "waits whose stack was lost, shown under [no stack]", l->waits_no_stack },
-		{ PROFILE_INFO, "waits under way at the end, shown up to there", l->waiting },
-		{ PROFILE_INFO, "launches timed in runs of several, their time split by an estimate",
+		{ PROFILE_INFO_GPU, "waits whose stack was lost, shown under [no stack]",
+		  l->waits_no_stack },
+		{ PROFILE_INFO_GPU, "waits under way at the end, shown up to there", l->waiting },
+		{ PROFILE_INFO_GPU, "launches timed in runs of several, their time split by an estimate",
 		  l->in_runs },
 	};
 
-	if (l->without_library)
+	if (l->without_library && !cpu)
 		err = profile__note(p, "launches seen at the driver: those into a stream capture are "
 				    "counted, too; they can't be told apart there");
 	return err ? err : add_counts(p, counts, sizeof(counts) / sizeof(counts[0]));
@@ -137,10 +138,11 @@ static int add_copies(const struct launches_counters *l, struct profile *p)
 		else
 			snprintf(line, sizeof(line), "copies not timed%s, %s",
 				 launches__by_mean((enum launch_cause)cause) ? " themselves" : "", text);
-		err = profile__count(p, PROFILE_INFO, line, l->copies_by_cause[cause]);
+		err = profile__count(p, PROFILE_INFO_GPU, line, l->copies_by_cause[cause]);
 	}
 	if (!err && l->copies_no_stack)
-		err = profile__count(p, PROFILE_INFO, "copies whose stack was lost, shown under [no stack]",
+		err = profile__count(p, PROFILE_INFO_GPU,
+				     "copies whose stack was lost, shown under [no stack]",
 				     l->copies_no_stack);
 	return err;
 }
@@ -181,7 +183,7 @@ int facts__add(const struct facts_input *in, struct profile *p)
 		launches__counters(in->launches, &l);
 	err = add_ring(in, p, &l);
 	if (!err)
-		err = add_launches(&l, p);
+		err = add_launches(&l, in->cpu, p);
 	if (!err)
 		err = add_copies(&l, p);
 	add_cost(in, p);

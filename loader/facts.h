@@ -4,6 +4,7 @@
 #define LOADER_FACTS_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "loader/collect.h"
@@ -17,6 +18,7 @@ struct facts_input {
 	const struct launches *launches;	/* NULL: none recorded */
 	const struct processes *processes;
 	const struct files *files;
+	bool cpu;			/* CPU time is what is shown: nothing is said of launches */
 	uint64_t mappings_lost;		/* records of new mappings that the kernel dropped */
 	uint64_t cpus_came;		/* CPUs that came up: without samples for up to a second */
 	uint64_t own_cpu_ns;		/* our CPU time while capturing */

@@ -8,15 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "gpu_timing/reader.h"
 #include "loader/base/array.h"
-#include "loader/base/far.h"
 #include "loader/base/fault.h"
 #include "loader/base/log.h"
 #include "loader/base/proc.h"
+#include "loader/holder.h"
 #include "loader/library.h"
 #include "loader/tracer/inject.h"
 
@@ -119,35 +118,12 @@ void injection__free(struct injection *i)
 
 /* --- a library that is there already ---------------------------------------------------------- */
 
-static bool is_owner(pid_t pid, const struct channel_identity *identity)
-{
-	uint32_t owner = 0;
-
-	return identity->owner && identity->segment_fd >= 0 &&
-	       far__read_memory(pid, identity->owner, &owner, sizeof(owner)) == (ssize_t)sizeof(owner) &&
-	       owner == 1;
-}
-
-static int open_segment(pid_t pid, int number, struct channel **channel)
-{
-	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0), fd, err;
-
-	if (pidfd < 0)
-		return -errno;
-	fd = (int)syscall(SYS_pidfd_getfd, pidfd, number, 0);
-	err = fd < 0 ? -errno : channel__open(fd, channel);
-	if (fd >= 0)
-		close(fd);
-	close(pidfd);
-	return err;
-}
-
 /* Who is at work in it must not even notice that we came. 0 or -EBUSY. */
 static int claim(struct job *j, const struct channel_identity *identity)
 {
 	pid_t pid = j->process->tgid;
 
-	if (!is_owner(pid, identity) || open_segment(pid, identity->segment_fd, &j->claimed))
+	if (holder__segment(pid, identity, &j->claimed))
 		return 0;	/* then it makes another one, or says why it can't */
 	return channel__claim(j->claimed, &j->holder);
 }
@@ -168,6 +144,21 @@ static bool is_usable(struct job *j, const struct tracer_result *r)
 		return false;
 	}
 	return true;
+}
+
+int injection__foresee(pid_t pid, pid_t *holder, char *why, size_t size)
+{
+	struct channel_identity identity;
+	bool there;
+	int err = tracer__foresee(pid, &there, &identity, why, size);
+
+	*holder = 0;
+	if (!err && there)
+		return holder__find(pid, &identity, holder);
+	if (err && !why[0])
+		snprintf(why, size, "%s", strerror(-err));
+	/* Of a debugger, not of a gpucollect. */
+	return err == -EBUSY ? -ENOTSUP : err;
 }
 
 /* --- one process --------------------------------------------------------------------------- */

@@ -29,6 +29,12 @@ struct injection_config {
 	void *ctx;
 };
 
+/*
+ * How it would go for a process, as far as that shows without changing anything: the same, but 0 for what
+ * would be tried. `why` has room for `size` bytes.
+ */
+int injection__foresee(pid_t pid, pid_t *holder, char *why, size_t size);
+
 /* 0 or a negative errno. */
 int injection__new(const struct injection_config *config, struct injection **out);
 /* Cancels what is under way: true when nothing is. No injection__step after that. */

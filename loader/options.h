@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define OPTIONS_VERSION "0.1.0"
 #define OPTIONS_DEFAULT_FREQUENCY 20u
 #define OPTIONS_MAX_FREQUENCY 10000u
 #define OPTIONS_MAX_PID 4194304u	/* PID_MAX_LIMIT of 64-bit kernels */

@@ -8,6 +8,7 @@
 #include "loader/exit_codes.h"
 #include "loader/kept_out.h"
 #include "loader/options.h"
+#include "loader/version.h"
 
 const struct argp_option options__table[] = {
 	{ .doc = "What to watch:" },
@@ -31,7 +32,8 @@ const struct argp_option options__table[] = {
 	  "Default: auto", 0 },
 	{ "overhead", OPT_OVERHEAD, "PERCENT", 0, "what looking at launches may take of each launching "
 	  "thread's time and of a device's, 0.01 to 100; default 1", 0 },
-	{ "dry-run", OPT_DRY_RUN, NULL, 0, "only print which processes would be touched, and how", 0 },
+	{ "dry-run", OPT_DRY_RUN, NULL, 0, "only print which processes would be touched, and how; status "
+	  "and message are those of a run that would not begin", 0 },
 	{ .doc = "Output:" },
 	{ "output", 'o', "FILE", 0, "write here (- is stdout); a command's default is "
 	  "gpucollect-NAME-PID.folded, else stdout", 0 },
@@ -100,6 +102,6 @@ int options__print_help(void)
 int options__print_version(void)
 {
 	errno = 0;
-	printf("gpucollect %s\n", OPTIONS_VERSION);
+	printf("gpucollect %s\n", version__text);
 	return fflush(stdout) || ferror(stdout) ? (errno ? -errno : -EIO) : 0;
 }

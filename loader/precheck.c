@@ -29,6 +29,12 @@ int precheck__environment(const struct variables *v, bool library, char **why)
 	return 0;
 }
 
+bool precheck__refuses(const struct options *o, int err)
+{
+	return err == -ECANCELED ? options__needs_library(o) || o->metric == METRIC_LAUNCHES :
+	       err && options__needs_library(o);
+}
+
 /* The path is the caller's choice, so it is opened with the caller's rights. */
 static int check_file(const char *path, const struct caller *caller, const char **entry)
 {

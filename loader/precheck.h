@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "loader/options.h"
 #include "loader/output/caller.h"
 #include "loader/variables.h"
 
@@ -14,6 +15,8 @@
  * these, and *why (malloc'd or NULL).
  */
 int precheck__environment(const struct variables *v, bool library, char **why);
+/* Whether with such an answer nothing would come of what is asked for, so that it isn't begun. */
+bool precheck__refuses(const struct options *o, int err);
 
 /*
  * Whether the driver that a program started from here would load can be timed: 0; -ENOENT: there is

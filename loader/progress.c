@@ -26,7 +26,8 @@ void progress__show(const struct options *options, const struct collect *collect
 		text__add_count(&t, c.samples, "sample", "samples");
 		text__add_string(&t, ", ");
 	}
-	if (!options->no_gpu) {
+	/* What is lost is said of both. */
+	if (!options->no_gpu && options->metric != METRIC_CPU) {
 		text__add_count(&t, c.launches, "launch", "launches");
 		text__add_string(&t, ", ");
 	}

@@ -74,6 +74,47 @@ int result__new(const struct options *options, const struct caller *caller, int 
 	return 0;
 }
 
+int result__check(const struct options *options, const struct caller *caller, char **why)
+{
+	bool own = options__destination(options, isatty(STDOUT_FILENO)) == DESTINATION_OWN_FILE;
+	struct output_request request = {
+		.path = options->output ? options->output : own ? "gpucollect-NAME-PID.folded" : "-",
+		.force = options->force,
+		.numbered = own,
+		.look_only = true,
+		.caller = caller,
+		.abort_fd = -1,
+	};
+	struct output_file *f = NULL;
+	int err = output_file__new(&request, &f, why);
+
+	output_file__free(f);
+	return err;
+}
+
+int result__refusal(const struct options *options, int err)
+{
+	switch (-err) {
+	case EACCES:
+	case EPERM:
+		return EXIT_NO_PERMISSION;
+	/* Another name would do; where none was given it is not that. */
+	case EEXIST:
+	case EISDIR:
+	case ENOENT:
+	case ENOTDIR:
+	case ENXIO:
+	case ENOTBLK:
+	case ENAMETOOLONG:
+	case ELOOP:
+	case EBADF:
+	case EROFS:
+		return options->output ? EXIT_USAGE : EXIT_OWN_FAILURE;
+	default:
+		return EXIT_OWN_FAILURE;
+	}
+}
+
 void result__free(struct result *r)
 {
 	if (!r)

@@ -21,6 +21,11 @@ int result__new(const struct options *options, const struct caller *caller, int 
 		pid_t command, struct result **out, char **why);
 void result__free(struct result *r);	/* NULL is fine */
 
+/* The same check alone, by which not even a moment's file is made. */
+int result__check(const struct options *options, const struct caller *caller, char **why);
+/* An error of these two as an exit code: whose mistake it was. */
+int result__refusal(const struct options *options, int err);
+
 /* Whether it can be written more than once. */
 bool result__is_file(const struct result *r);
 

@@ -45,9 +45,43 @@ static bool is_commands(const struct session *s, uint32_t signal)
 	return s->command && signal == SIGINT && (s->signals == 1 || (s->time_over && s->waiting));
 }
 
+/* A key that seems to do nothing makes people press it harder. */
+static void say_whose(struct session *s, bool key)
+{
+	if (!s->waiting || ++s->unheard != 2)
+		return;
+	if (key)
+		log__key_shown();
+	log_info("waiting for the end of the command, process %d, whose own Ctrl-C is; kill %d ends the "
+		 "waiting", (int)command__pid(s->command), (int)getpid());
+}
+
+/* What becomes of the result, and of the command. */
+static void say_aborted(struct session *s)
+{
+	bool runs = s->command && !command__ended(s->command, &s->status);
+
+	if (s->waiting && runs)
+		log_info("the command, process %d, goes on; its end is not waited for any longer",
+			 (int)command__pid(s->command));
+	else if (!s->waiting && runs)
+		log_warn("the result is given up, and the command, process %d, goes on",
+			 (int)command__pid(s->command));
+	else if (!s->waiting)
+		log_warn("the result is given up");
+}
+
+static void on_abort(struct session *s)
+{
+	if (!s->aborted)
+		say_aborted(s);
+	s->aborted = true;
+}
+
 void session__on_signal(struct session *s)
 {
 	struct signalfd_siginfo info;
+	bool key;
 
 	if (read(s->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return;
@@ -59,12 +93,15 @@ void session__on_signal(struct session *s)
 	/* A terminal that goes away tells the first process of its session alone: without us the command. */
 	if (s->command && info.ssi_signo == SIGHUP && info.ssi_code == SI_KERNEL && getsid(0) == getpid())
 		command__signal(s->command, SIGHUP);
-	if (is_commands(s, info.ssi_signo))
+	key = info.ssi_signo == SIGINT && info.ssi_code == SI_KERNEL;
+	if (is_commands(s, info.ssi_signo)) {
+		say_whose(s, key);
 		return;
-	if (info.ssi_signo == SIGINT && info.ssi_code == SI_KERNEL)
+	}
+	if (key)
 		log__key_shown();
 	if (s->stop)
-		s->aborted = true;
+		on_abort(s);
 	s->stop = true;
 }
 
@@ -279,8 +316,7 @@ static int run(struct session *s)
 
 	err = caller__get(&s->caller);
 	if (err)
-		return session__fail(err, NULL, "finding out who calls from SUDO_UID and SUDO_GID, which "
-				     "sudo sets (unset them where there is no sudo)");
+		return session__fail(err, NULL, CALLER_FAILS);
 	err = variables__new(&s->caller, &s->variables);
 	if (err)
 		return session__fail(err, NULL, "the command's environment");
@@ -289,8 +325,10 @@ static int run(struct session *s)
 		return code;
 	err = result__new(s->options, &s->caller, s->signal_fd,
 			  s->command ? command__pid(s->command) : 0, &s->result, &why);
-	if (err)
-		return session__fail(err, why, "the output");
+	if (err) {
+		session__fail(err, why, "the output");
+		return result__refusal(s->options, err);
+	}
 	FAULT_POINT("output-ready");
 	code = session__enter_targets(s);
 	if (!code && s->stop && !s->command)
@@ -310,6 +348,9 @@ static int run(struct session *s)
 	/* Whatever comes now ends the writing, so it must not be a request to write. */
 	session__watch_signals(s, false);
 	code = s->aborted ? EXIT_ABORTED : session__write(s, true);
+	/* Writing ends when there is a signal to be read. */
+	if (code == EXIT_ABORTED)
+		on_abort(s);
 	if (s->ended_early) {
 		log_warn("the target ended before the time that -d gives was over");
 		code = code == EXIT_COMPLETE ? EXIT_PARTIAL : code;

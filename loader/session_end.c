@@ -201,6 +201,7 @@ static int build_profile(struct session *s, struct symbols *symbols, struct prof
 		.files = s->files,
 		.mappings_lost = s->mappings_lost,
 		.cpus_came = s->cpus_came,
+		.cpu = s->options->metric == METRIC_CPU,
 		.own_cpu_ns = (s->stopped ? s->cpu_stopped : clock__ns(CLOCK_PROCESS_CPUTIME_ID)) -
 			      s->cpu_started,
 	};

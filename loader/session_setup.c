@@ -40,7 +40,7 @@ static int decide_inject(struct session *s, char **why)
 	if (!o->command || o->no_gpu)
 		return 0;
 	err = precheck__environment(&s->variables, s->inject, why);
-	if (err && (options__needs_library(o) || (err == -ECANCELED && o->metric == METRIC_LAUNCHES)))
+	if (precheck__refuses(o, err))
 		return -EOPNOTSUPP;
 	if (!err && s->inject)
 		err = precheck__driver(&s->variables, &s->caller, why);

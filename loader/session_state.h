@@ -62,6 +62,7 @@ struct session {
 	int nice;		/* ours, but for the capture */
 	unsigned int ticks;
 	unsigned int signals;
+	unsigned int unheard;	/* of those, while nothing but the command's end is waited for: its own */
 	uint64_t started, stopped;	/* CLOCK_MONOTONIC, ns; stopped 0: still running */
 	uint64_t cpu_started, cpu_stopped;	/* the same in our CPU time */
 	uint64_t mappings_lost;

@@ -17,6 +17,7 @@
 #include "loader/pids.h"
 #include "loader/preset.h"
 #include "loader/session_state.h"
+#include "loader/verdict.h"
 
 /* What the libraries of those that run already get to begin; the tracer itself gives up after 3 s. */
 #define CAPTURE_NICE (-20)
@@ -211,23 +212,8 @@ static int judge(const struct session *s)
 	if (s->options->all || s->options->command || s->stop)
 		return 0;
 	attach__counts(s->attach, &counts);
-	if (counts.taken && !processes__alive(s->processes))
-		return EXIT_NO_PERMISSION;
-	if (!options__needs_library(s->options) || counts.timed || counts.later)
-		return 0;
-	if (counts.untimed) {
-		log_error("no GPU work can be timed, see above: %s--metric cpu shows CPU time",
-			  counts.untimed > counts.kept_out ? "--metric launches counts it, " : "");
-		return EXIT_NO_PERMISSION;
-	}
-	if (attach__pending(s->attach)) {
-		log_warn("the timing library is still on its way in: what is launched before it is there is "
-			 "left out");
-		return 0;
-	}
-	log_warn("none of %s processes has loaded the CUDA driver: there will be no GPU time unless one "
-		 "does; --metric cpu shows CPU time", counts.taken ? "the other" : "these");
-	return 0;
+	return verdict__targets(s->options, &counts, processes__alive(s->processes),
+				attach__pending(s->attach));
 }
 
 /*

@@ -112,7 +112,7 @@ static const struct estimate_times *mean_of(const struct widths *w, const struct
 static int add_unknown(struct widths *w, const struct tally_value *v)
 {
 	if (v->key.kind == TALLY_COPY)
-		return profile__count(w->profile, PROFILE_INFO,
+		return profile__count(w->profile, PROFILE_INFO_GPU,
 				      "copies without a time, none of the kind was timed", v->untimed);
 	return profile__count(w->profile, PROFILE_UNTIMED, "no launch of the kernel was timed", v->untimed);
 }

@@ -18,7 +18,7 @@
 # Three tests run at a time: one of those that launch (unit/simcuda, system/2, 4, from 65, 92, 93, 96, 99), whose probes in a common
 # driver's file others of them would find there, one of those that mostly wait (system/3, 5, 60 to 64, 8), and
 # one of the rest. A line "alone: WHY" among the first 12 keeps one for the end, when nothing else runs.
-# Status: 0 when something ran and nothing failed.
+# Status: 0 when something ran and nothing failed. Nothing runs where one of the texts is in no name.
 set -u
 
 TOP=$(cd "$(dirname "$0")/.." && pwd)
@@ -74,6 +74,29 @@ collect() {
 		name=system/$(basename "${f%.*}")
 		wanted "$name" "$@" && add "$name" "$TOP/$f"
 	done
+}
+
+all_names() ( names=(); collect; printf '%s\n' "${names[@]}" )
+
+# A pattern that meets nothing is a mistake, whatever others meet: with what may be meant.
+no_such() {	# PATTERN
+	local stem=${1##*/} like=""
+	stem=${stem#test_}
+	stem=${stem%.*}
+	[ -z "$stem" ] || like=$(all_names | grep -F -- "$stem" | head -n 5 | tr '\n' ' ')
+	echo "no test has such a name: $1; ${like:+there is: ${like% }; }tests/run.sh -l lists the" \
+		"$(all_names | wc -l) that there are (static/…, unit/…, system/…)"
+}
+
+missing() {	# PATTERN…: says which meet nothing; true if there are some
+	local pattern some=1
+	for pattern; do
+		if ! printf '%s\n' "${names[@]}" | grep -qF -- "$pattern"; then
+			no_such "$pattern" >&2
+			some=0
+		fi
+	done
+	return $some
 }
 
 # Everything a test started carries its TEST_TMP, whatever session or group it moved to.
@@ -224,9 +247,13 @@ if [ $# -gt 0 ] && (cd "$from" && [ -f "$1" ]); then
 	done
 else
 	collect "$@"
+	if missing "$@"; then
+		[ $list = 1 ] || echo "0 passed, 0 failed, 0 skipped"
+		exit 1
+	fi
 fi
 if [ $list = 1 ]; then
-	[ ${#names[@]} = 0 ] || printf '%s\n' "${names[@]}"
+	printf '%s\n' "${names[@]}"
 	exit 0
 fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/gpucollect-check.XXXXXX") && chmod 755 "$work" || exit 1
@@ -247,6 +274,5 @@ rmdir "$work" 2>/dev/null
 
 [ ${#failures[@]} = 0 ] || printf 'failed: %s\n' "${failures[@]}"
 echo "in $SECONDS s"
-[ ${#names[@]} -gt 0 ] || echo "no test has such a name: $*" >&2
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ] && [ $passed -gt 0 ]

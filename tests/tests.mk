@@ -10,7 +10,7 @@
 CHECK_BUILDS := $(if $(wildcard tests/simcuda/simcuda.mk),simcuda programs $(B)/demo) \
 	$(if $(wildcard tests/cases/cases.mk),cases)
 
-check:
+check: names
 	$(Q)test "$$(id -u)" = 0 || { echo "tests load BPF programs: sudo make check" >&2; exit 1; }
 	$(Q)scripts/setup
 	$(Q)B=$(B) scripts/as-caller $(MAKE) --no-print-directory all unit-tests $(CHECK_BUILDS) faults
@@ -21,7 +21,11 @@ faults:
 	$(Q)$(MAKE) --no-print-directory B=$(B)-faults \
 		EXTRA_CFLAGS='$(EXTRA_CFLAGS) -DGPUCOLLECT_FAULTS' all $(B)-faults/programs/trace_tool
 
-check-unit: all unit-tests
+# A name that there is not is told before anything is built.
+names:
+	$(Q)tests/run.sh -l $(T) >/dev/null
+
+check-unit: names all unit-tests
 	$(Q)B=$(B) tests/run.sh $(or $(T),static/ unit/)
 
 check-fresh:
@@ -46,4 +50,4 @@ $(B)/bench/names: tests/bench/names.c $(patsubst %.c,$(B)/obj/%.o,$(wildcard sym
 bench: all $(CHECK_BUILDS)
 	$(Q)B=$(B) tests/bench/run.sh
 
-.PHONY: check check-unit check-fresh faults asan bench
+.PHONY: check names check-unit check-fresh faults asan bench

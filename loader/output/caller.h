@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#define CALLER_FAILS "finding out who calls from SUDO_UID and SUDO_GID, which sudo sets (unset them where " \
+	"there is no sudo)"
+
 struct caller {
 	bool other;		/* not the user that this process runs as */
 	uid_t uid;

@@ -41,6 +41,12 @@ static bool recorded(const struct profile *p, enum profile_metric metric)
 	return profile__run_const(p)->metrics & 1u << metric;
 }
 
+/* Where CPU time is shown, launches, copies and waits are beside the point. */
+static bool shows_gpu(const struct closing_options *o)
+{
+	return o->metric != PROFILE_CPU_NS;
+}
+
 static bool recorded_samples(const struct profile *p)
 {
 	return recorded(p, PROFILE_CPU_NS) || recorded(p, PROFILE_CPU_SAMPLES);
@@ -125,7 +131,7 @@ static void add_waits(struct text *t, const struct profile *p)
 	text__add_string(t, ")");
 }
 
-static void add_captured(struct text *out, const struct profile *p)
+static void add_captured(struct text *out, const struct profile *p, bool gpu)
 {
 	const struct profile_run *run = profile__run_const(p);
 	char a[TEXT_FIGURE];
@@ -137,10 +143,12 @@ static void add_captured(struct text *out, const struct profile *p)
 		text__add_count(&t, profile__nr_samples(p), "CPU sample", "CPU samples");
 		text__printf(&t, " at %" PRIu32 " Hz", run->frequency);
 	}
-	if (recorded(p, PROFILE_LAUNCHES))
-		add_launches(&t, p);
-	add_copies(&t, p);
-	add_waits(&t, p);
+	if (gpu) {
+		if (recorded(p, PROFILE_LAUNCHES))
+			add_launches(&t, p);
+		add_copies(&t, p);
+		add_waits(&t, p);
+	}
 	line(out, &t);
 }
 
@@ -222,7 +230,8 @@ static void add_counters(struct text *out, const struct profile *p, enum profile
 	line(out, &t);
 }
 
-static void add_losses(struct text *out, const struct profile *p)
+/* What was lost is said whatever is shown: it may be why the status is not 0. */
+static void add_losses(struct text *out, const struct profile *p, bool gpu)
 {
 	uint64_t launches = profile__total_count(p, PROFILE_LAUNCHES);
 	uint64_t timed = closing__gpu_part(p, 0, PROFILE_OF_COPIES).launches;
@@ -233,11 +242,12 @@ static void add_losses(struct text *out, const struct profile *p)
 	add_counters(out, p, PROFILE_LOST_SAMPLES, "lost", &sample, profile__nr_samples(p));
 	add_counters(out, p, PROFILE_LOST_LAUNCHES, "lost", &launch, launches);
 	add_counters(out, p, PROFILE_LOST_OTHER, "lost", NULL, 0);
-	add_counters(out, p, PROFILE_UNTIMED, "counted, not timed", &launch, timed);
+	if (gpu)
+		add_counters(out, p, PROFILE_UNTIMED, "counted, not timed", &launch, timed);
 	for (i = 0; i < profile__nr_counters(p); i++) {
 		const struct profile_counter *c = profile__counter_at(p, i);
 
-		if (c->kind != PROFILE_INFO || !c->value)
+		if (!c->value || !(c->kind == PROFILE_INFO || (gpu && c->kind == PROFILE_INFO_GPU)))
 			continue;
 		text__printf(&t, "%s: %s", c->what, text__count(a, c->value));
 		line(out, &t);
@@ -373,16 +383,18 @@ static void add_cost(struct text *out, const struct profile *p)
 static int write_text(const struct profile *p, const struct closing_options *o, FILE *f)
 {
 	struct text out = { 0 }, t = { 0 };
+	bool gpu = shows_gpu(o);
 	size_t i;
 	int err = 0;
 
-	add_captured(&out, p);
-	add_losses(&out, p);
+	add_captured(&out, p, gpu);
+	add_losses(&out, p, gpu);
 	if (recorded_samples(p))
 		err = add_quality(&out, p, false);
-	if (!err && recorded(p, PROFILE_LAUNCHES))
+	if (!err && gpu && recorded(p, PROFILE_LAUNCHES))
 		err = add_quality(&out, p, true);
-	add_gpu_time(&out, p);
+	if (gpu)
+		add_gpu_time(&out, p);
 	for (i = 0; i < profile__nr_notes(p); i++) {
 		text__add_string(&t, profile__note_at(p, i));
 		line(&out, &t);

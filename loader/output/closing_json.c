@@ -132,7 +132,7 @@ static void add_counters(struct text *t, const struct profile *p)
 	static const char *const kinds[NR_PROFILE_COUNTER_KINDS] = {
 		[PROFILE_LOST_SAMPLES] = "lost samples", [PROFILE_LOST_LAUNCHES] = "lost launches",
 		[PROFILE_LOST_OTHER] = "lost", [PROFILE_UNTIMED] = "not timed",
-		[PROFILE_INFO] = "info",
+		[PROFILE_INFO] = "info", [PROFILE_INFO_GPU] = "info",
 	};
 	size_t i;
 

@@ -55,6 +55,12 @@ static const char *hint(const struct output_file *f, int err, struct text *t)
 		return "its reader has gone";
 	case ECANCELED:
 		return "writing was aborted";
+	case EBADF:
+		return "it is no descriptor that is open for writing: choose a file";
+	case ENAMETOOLONG:
+		return "the name is too long: choose a shorter one";
+	case ELOOP:
+		return "it is a link that leads to itself: choose another name";
 	default:
 		return strerror(-err);
 	}
@@ -105,6 +111,7 @@ int output_file__new(const struct output_request *request, struct output_file **
 	f->abort_fd = request->abort_fd;
 	f->force = request->force;
 	f->numbered = request->numbered;
+	f->look_only = request->look_only;
 	f->fd = -1;
 	f->mine = -1;
 	f->path = strdup(request->path);

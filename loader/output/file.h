@@ -18,6 +18,7 @@ struct output_request {
 	const char *path;	/* "-": stdout */
 	bool force;		/* replace a file that exists */
 	bool numbered;		/* where the name is taken: NAME-2, NAME-3, … before the suffix */
+	bool look_only;		/* to be freed, not written: not even a temporary file shows that it can be */
 	const struct caller *caller;	/* must outlive the output_file */
 	int abort_fd;		/* gets readable: writing ends with -ECANCELED; -1: none */
 };

@@ -91,7 +91,11 @@ static int check_regular(struct output_file *f)
 		err = f->force ? check_sticky(f, &st) : 0;
 		if (err)
 			return err;
+	} else if (errno != ENOENT) {
+		return -errno;
 	}
+	if (f->look_only)
+		return faccessat(f->fd, ".", W_OK | X_OK, AT_EACCESS) ? -errno : 0;
 	fd = output_file__open_temporary(f, temp);
 	if (fd < 0)
 		return fd;

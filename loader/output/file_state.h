@@ -20,6 +20,7 @@ struct output_file {
 	int abort_fd;
 	bool force;
 	bool numbered;
+	bool look_only;
 	bool is_stdout;
 	char *given;		/* the name for messages; with the number, if one was needed */
 	char *path;		/* without symlinks, if it had some */

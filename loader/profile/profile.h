@@ -217,6 +217,7 @@ enum profile_counter_kind {
 	PROFILE_LOST_OTHER = 2,		/* records without a width of their own */
 	PROFILE_UNTIMED = 3,		/* launches that are counted but have no time */
 	PROFILE_INFO = 4,		/* no loss */
+	PROFILE_INFO_GPU = 5,		/* none either, of launches, copies or waits */
 	NR_PROFILE_COUNTER_KINDS,
 };
 

@@ -158,20 +158,40 @@ static int start_loading(struct remote *r, void *ctx)
 
 /* --- the whole ------------------------------------------------------------------------------ */
 
-static int prepare(struct tracer *t)
+/* What shows from outside; space__free is right in any case. */
+static int look(pid_t pid, struct space *space, struct libc *libc, struct present *present, char *why,
+		size_t size)
 {
-	char *why = t->now.why;
-	const size_t size = sizeof(t->now.why);
-	int err = refusal__process(t->request.pid, why, size);
+	int err = refusal__process(pid, why, size);
 
 	if (err)
 		return err;
-	err = space__open(&t->space, t->request.pid);
+	err = space__open(space, pid);
 	if (err)
 		return err == -ENOENT ? -ESRCH : err == -EACCES ? -EPERM : err;
-	err = libc__find(&t->libc, &t->space, why, size);
-	if (!err)
-		err = present__find(&t->present, &t->space, why, size);
+	err = libc__find(libc, space, why, size);
+	return err ? err : present__find(present, space, why, size);
+}
+
+int tracer__foresee(pid_t pid, bool *there, struct channel_identity *identity, char *why, size_t size)
+{
+	struct present present = { 0 };
+	struct space space = { 0 };
+	struct libc libc;
+	int err;
+
+	why[0] = '\0';
+	err = look(pid, &space, &libc, &present, why, size);
+	*there = present.attach;
+	*identity = present.found;
+	space__free(&space);
+	return err;
+}
+
+static int prepare(struct tracer *t)
+{
+	int err = look(t->request.pid, &t->space, &t->libc, &t->present, t->now.why, sizeof(t->now.why));
+
 	if (err)
 		return err;
 	t->now.present = t->present.attach;

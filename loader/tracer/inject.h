@@ -72,6 +72,13 @@ struct tracer_result {
 	unsigned int holds;	/* how many times threads were */
 };
 
+/*
+ * What would be met in a process, as far as that shows without holding it or changing anything: 0, or an err
+ * and `why` (size bytes) as above, where "" leaves it to the errno. `there`: the library is, and *identity
+ * what it says.
+ */
+int tracer__foresee(pid_t pid, bool *there, struct channel_identity *identity, char *why, size_t size);
+
 /* NULL with errno: ENOMEM, EAGAIN (no thread), EMFILE. */
 struct tracer *tracer__new(const struct tracer_request *request);
 /* Cancels, if need be, and waits for its end, which may take a second: once done it doesn't. */

@@ -106,6 +106,27 @@ expect "one at a time" "2 passed, 0 failed, 0 skipped"
 run no-such-name
 expect_status "no such test" 1
 expect "no such test" "0 passed, 0 failed, 0 skipped"
+expect "no such test" "no test has such a name: no-such-name; tests/run.sh -l lists the"
+run unit/test_parse.c
+expect_status "a source's name" 1
+expect "a source's name" "no test has such a name: unit/test_parse.c; there is: unit/parse; tests/run.sh -l lists the"
+run static/style tests/unit/test_parse
+expect_status "one of two" 1
+expect "one of two" "such a name: tests/unit/test_parse; there is: unit/parse;"
+expect "one of two" "0 passed, 0 failed, 0 skipped"
+run -l unit/parse system/00
+expect_status "a list" 0
+[ "$(cat out)" = "unit/parse
+system/00-runner" ] || { echo "a list:"; cat out; bad=1; }
+# Before anything is built.
+make -C "$TOP" B="$TEST_TMP/b" check T=unit/test_parse >out 2>&1
+status=$?
+expect_status "make check" 2
+expect "make check" "there is: unit/parse;"
+if [ -e b ]; then
+	echo "make check: it built something first"
+	bad=1
+fi
 
 if pgrep -f '^sleep 60[0-2]$'; then
 	echo "the runner left these processes"

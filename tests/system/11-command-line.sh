@@ -43,7 +43,7 @@ usage "only one is folded" -f json -- touch started
 usage "leave out -p" -p 1 -- touch started
 
 run 0 --version
-grep -qx 'gpucollect [0-9.]*' out || wrong "--version: $(cat out)"
+grep -qxE "gpucollect $(cat "$TOP/VERSION")(-[0-9]+)?(-g[0-9a-f]+)?(-dirty)?" out || wrong "--version: $(cat out)"
 run 0 --help
 grep -q '^Usage: gpucollect' out || wrong "--help"
 [ -s err ] && wrong "--help writes to stderr"
@@ -60,8 +60,7 @@ busy='i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'
 
 # An existing file is refused before anything starts.
 echo theirs >mine.folded
-"$GPUCOLLECT" --metric cpu -F 99 -o mine.folded -- touch started 2>err
-[ $? = 0 ] && wrong "an existing file is no error"
+run 64 --metric cpu -F 99 -o mine.folded -- touch started
 grep -q -- '-y' err || { wrong "no way out is named"; cat err; }
 [ "$(cat mine.folded)" = theirs ] || wrong "an existing file was overwritten"
 [ -e started ] && wrong "the command was started although its file can't be written"
@@ -75,6 +74,59 @@ mkdir own && cd own || exit 1
 set -- gpucollect-sh-*.folded
 [ -s "$1" ] && grep -q "wrote $1" ../err || { wrong "own file: $*"; cat ../err; }
 cd .. || exit 1
+
+# A dry run says of a command that can't be started what the run says, with the run's status.
+mkdir commands && cd commands || exit 1
+printf '#!/no/such/shell\n' >orphan && chmod +x orphan
+printf '#!/bin/sh\nexit 0\n' >plain && chmod 644 plain
+cp /bin/true elf && python3 - elf <<'END' || wrong "no interpreter to spoil"
+import sys
+with open(sys.argv[1], "r+b") as f:
+    data = f.read()
+    f.seek(data.index(b"/lib64/ld-linux"))
+    f.write(b"/no_64")
+END
+printf '#!%s/orphan\n' "$PWD" >child && chmod +x child
+foretold() {	# STATUS COMMAND…
+	local want=$1 got
+	shift
+	"$GPUCOLLECT" --metric cpu -y -o x.folded -- "$@" >../out 2>../err
+	got=$?
+	grep "error: can't run" ../err >../said
+	"$GPUCOLLECT" --metric cpu --dry-run -- "$@" >../out 2>../err
+	[ "$want $got" = "$? $want" ] || { wrong "dry run of $*: not $want, as the run's is $got"; cat ../err; }
+	cmp -s ../said ../err || { wrong "dry run of $*: another message"; cat ../said ../err; }
+	[ "$want" = 0 ] || [ ! -s ../out ] || { wrong "dry run of $*: it lists"; cat ../out; }
+}
+foretold 127 no-such-command
+foretold 127 ./no-such-command
+foretold 127 ./orphan
+foretold 127 ./child
+foretold 127 ./elf
+foretold 126 ./plain/x
+foretold 126 ./plain
+foretold 126 .
+PATH=$PWD:$PATH foretold 126 plain
+PATH=:$PATH foretold 126 plain
+PATH=$PWD/nowhere:$PATH foretold 127 orphan
+cp /bin/true own-true
+for path in "$PWD" :/nowhere /nowhere: "$PWD/plain:$PWD"; do
+	PATH=$path:$PATH "$GPUCOLLECT" --metric cpu --dry-run -- own-true >../out 2>../err
+	[ $? = 0 ] && [ ! -s ../err ] && grep -qx 'command own-true' ../out || { wrong "dry run, PATH=$path"; cat ../err; }
+done
+# With the rights of who calls sudo.
+chmod 700 own-true && cd .. && chmod 755 . commands
+SUDO_UID=4242 SUDO_GID=4343 run 126 --metric cpu --dry-run -o /dev/null -- commands/own-true
+SUDO_UID=4242 SUDO_GID=4343 run 77 --metric cpu --dry-run -- commands/own-true
+grep -q "can't write gpucollect-NAME-PID.folded: user 4242 may not" err || { wrong "own file, dry"; cat err; }
+run 0 --metric cpu --dry-run -- commands/own-true
+# What keeps the library out keeps the run from its beginning.
+GPUCOLLECT_DISABLE=1 run 77 --metric launches --dry-run -- touch started
+cp err said
+GPUCOLLECT_DISABLE=1 run 77 --metric launches -- touch started
+cmp -s said err || { wrong "kept out: dry run and run differ"; cat said err; }
+GPUCOLLECT_DISABLE=1 run 0 --metric cpu --dry-run -- touch started
+[ -e started ] && wrong "a dry run started the command"
 
 # A command whose work is done elsewhere: said at once, and again where nothing was seen.
 printf '#!/bin/sh\nexit 3\n' >docker && chmod +x docker

@@ -18,7 +18,7 @@ import launches as L  # noqa: E402
 check = L.Checks()
 STARTED = os.path.join(L.TMP, "started")
 OUT = os.path.join(L.TMP, "o.folded")
-NOT_FOUND, NOT_EXECUTABLE, NO_PERMISSION, EMPTY, OWN_FAILURE = 127, 126, 77, 2, 125
+NOT_FOUND, NOT_EXECUTABLE, NO_PERMISSION, EMPTY, OWN_FAILURE, USAGE = 127, 126, 77, 2, 125, 64
 CHAINS = [f"{L.PROGRAMS}/gpu_chains", "5"]
 LAUNCHES_OF_CHAINS = 60
 
@@ -210,9 +210,26 @@ def environments():
 
 def outputs():
     """A place where nothing can be written is found before the command runs."""
-    refused_at(os.path.join(L.TMP, "none/x.folded"), OWN_FAILURE, "no such directory")
-    refused_at("/sys/x.folded", NO_PERMISSION, "may not write")
-    refused_at(L.TMP, OWN_FAILURE, "directory")
+    link, loop, mine = (os.path.join(L.TMP, name) for name in ("link.folded", "loop.folded", "mine.folded"))
+    os.symlink("nowhere", link)
+    os.symlink("loop.folded", loop)
+    with open(mine, "w", encoding="utf-8") as f:
+        f.write("mine")
+    for path, words in ((os.path.join(L.TMP, "none/x.folded"), "no such directory"), (L.TMP, "directory"),
+                        (f"{L.TMP}/", "directory"), (os.path.join(mine, "x"), "is no directory"),
+                        (mine, "add -y"), (link, "link to nothing"), (loop, "leads to itself"),
+                        (f"{L.TMP}/{'x' * 300}", "too long"), ("/dev/fd/77", "no descriptor")):
+        refused_at(path, USAGE, words)
+    # Root's rights say that it may; that this file system has no new files shows by trying only.
+    refused_at("/sys/x.folded", NO_PERMISSION, "may not write", dry=False)
+    for name in link, loop:
+        os.unlink(name)
+    with open(mine, encoding="utf-8") as f:
+        check(f.read() == "mine", "a file that exists was written")
+    read_only = ("unshare", "-m", "sh", "-c", f"mount -t tmpfs -o ro none {L.TMP}/ro && exec \"$@\"", "sh")
+    os.mkdir(f"{L.TMP}/ro")
+    if not subprocess.run([*read_only, "true"], capture_output=True).returncode:
+        refused_at(f"{L.TMP}/ro/x.folded", USAGE, "read-only", before=read_only)
     # A disk that is full once the capture is over: the command's status can't hide it.
     r = gpucollect("-o", "/dev/full", "--", *CHAINS)
     errors = [s for s in r.complaints() if "/dev/full" in s and "no space" in s]
@@ -220,13 +237,21 @@ def outputs():
     check(f"total {LAUNCHES_OF_CHAINS} 0" in r.out, f"/dev/full: {r.out}")
 
 
-def refused_at(path, status, words):
+def refused_at(path, status, words, dry=True, **how):
+    """The same of a command and a process, in a run and in a dry run, which makes no file at all."""
     if os.path.exists(STARTED):
         os.unlink(STARTED)
-    r = gpucollect("-o", path, "--", "touch", STARTED)
-    check(r.status == status and len(r.said) == 1 and words in r.said[0] and path in r.said[0],
-          f"-o {path}: status {r.status}, {r.said}")
-    check(not os.path.exists(STARTED), f"-o {path}: the command was started")
+    own = ["-p", str(os.getpid()), "--metric", "cpu", "-d", "1"]
+    dry = (["--dry-run", "--", "touch", STARTED], ["--dry-run", *own]) if dry else ()
+    for argv in (["--", "touch", STARTED], own, *dry):
+        place = path.rsplit("/", 1)[0]
+        before = os.stat(place).st_mtime_ns if os.path.isdir(place) else 0
+        r = gpucollect("-o", path, *argv, **how)
+        check(r.status == status and len(r.said) == 1 and words in r.said[0] and path in r.said[0],
+              f"-o {path} {argv}: status {r.status}, {r.said}")
+        check(not os.path.exists(STARTED), f"-o {path}: the command was started")
+        check("--dry-run" not in argv or not before or os.stat(place).st_mtime_ns == before,
+              f"-o {path}: a dry run wrote into {place}")
 
 
 def running(*args):

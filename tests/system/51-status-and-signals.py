@@ -32,8 +32,8 @@ def children(pid):
 class Running(L.Counted):
     """gpucollect on gpu_until, in a session of its own, as a terminal's foreground group."""
 
-    def __init__(self, *options, metric="launches", mode="library", pace="1000"):
-        if os.path.exists(PATH):
+    def __init__(self, *options, metric="launches", mode="library", pace="1000", fresh=True):
+        if fresh and os.path.exists(PATH):
             os.unlink(PATH)
         argv = [L.GPUCOLLECT, *L.options(mode, metric), *options, "-o", PATH, "--",
                 f"{L.PROGRAMS}/gpu_until", "2", pace]
@@ -42,6 +42,11 @@ class Running(L.Counted):
                                         start_new_session=True)
         check(self.process.stdout.readline().startswith("ready"), "gpu_until: not ready")
         self.target = children(self.process.pid)[0]
+
+    def until(self, words):
+        """It has said that; what came before is read."""
+        while words not in (line := self.process.stderr.readline()) and line:
+            pass
 
     def end(self):
         out, err = self.process.communicate(timeout=60)
@@ -154,6 +159,16 @@ def after_the_time():
         check(run.process.poll() is None, f"after -d: a SIGINT ends it: {run.process.returncode}")
     r = run.end()
     check(r.status == 0 and r.total() >= 100 and not r.said, f"after -d: {r.status} {r.total()} {r.said}")
+    # Whoever presses it again is told what is waited for, and how to end that.
+    run = Running("-d", "0.5")
+    run.until(GOES_ON)
+    for _ in range(4):
+        os.kill(run.process.pid, signal.SIGINT)
+        time.sleep(0.3)
+    r = run.end()
+    told = (f"waiting for the end of the command, process {run.target}, whose own Ctrl-C is; "
+            f"kill {run.process.pid} ends the waiting")
+    check(r.status == 0 and r.said == [told], f"after -d: told {r.said}")
     # One that dies of it is reported so, and what was written stays.
     run = Running("-d", "0.5")
     check.soon("dies after -d: it writes", lambda: os.path.exists(PATH))
@@ -173,20 +188,43 @@ def after_the_time():
     check("total" in run.process.stdout.read(), "left after -d: the command did not end as ever")
 
 
-def aborting():
-    """Stopped, and once more while it waits: it ends at once, the command goes on."""
-    run = Running()
-    run.at_least(100)
-    os.kill(run.process.pid, signal.SIGTERM)
-    check.soon("abort: it writes", lambda: os.path.exists(PATH))
-    os.kill(run.process.pid, signal.SIGTERM)
-    check.soon("abort: it ends", lambda: run.process.poll() is not None)
-    check(run.process.returncode == ABORTED, f"abort: status {run.process.returncode}")
-    check(L.read(PATH), "abort: nothing is left of what was written")
+def left(what, run, last):
+    """It ends at once and says so last; the command goes on."""
+    check.soon(f"{what}: it ends", lambda: run.process.poll() is not None)
+    check(run.process.returncode == ABORTED, f"{what}: status {run.process.returncode}")
     before = run.made()
     run.at_least(before + 100)
     run.process.stdin.close()
-    check("total" in run.process.stdout.read(), "abort: the command did not end as ever")
+    check("total" in run.process.stdout.read(), f"{what}: the command did not end as ever")
+    said = run.process.stderr.read().splitlines()
+    check(said[-1] == f"gpucollect: {last}" and sum(" goes on" in s for s in said) <= 2, f"{what}: it says {said}")
+
+
+def aborting():
+    """Stopped, and once more while it waits; a third Ctrl-C is the second that is for us."""
+    for stop, more in ((signal.SIGTERM, ()), (signal.SIGINT, (signal.SIGINT,))):
+        run = Running()
+        run.at_least(100)
+        for number in (stop, *more):
+            os.kill(run.process.pid, number)
+            time.sleep(0.3)
+        check.soon("abort: it writes", lambda: os.path.exists(PATH))
+        os.kill(run.process.pid, stop)
+        left(f"abort, {stop!r}", run, f"the command, process {run.target}, goes on; its end is not waited for any "
+             "longer")
+        check(L.read(PATH), "abort: nothing is left of what was written")
+    # Before the result is written: as long as a named pipe has no reader.
+    os.unlink(PATH)
+    os.mkfifo(PATH)
+    try:
+        run = Running(fresh=False)
+        run.at_least(100)
+        os.kill(run.process.pid, signal.SIGTERM)
+        run.until("waiting for a reader")
+        os.kill(run.process.pid, signal.SIGTERM)
+        left("given up", run, f"warning: the result is given up, and the command, process {run.target}, goes on")
+    finally:
+        os.unlink(PATH)
 
 
 def in_between():

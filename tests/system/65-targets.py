@@ -87,6 +87,13 @@ class Collector:
         return self.wait()
 
 
+def foretell(*argv, metric="launches"):
+    """A dry run: its status, its list, and what it says."""
+    r = subprocess.run([L.GPUCOLLECT, "--dry-run", "--metric", metric, *argv], env=L.environment(),
+                       capture_output=True, text=True, timeout=60)
+    return L.Run(r.returncode, r.stdout, r.stderr, "")
+
+
 def between(what, run, target, first, last):
     got = run.by_pid.get(target.pid, 0)
     check(0 < got <= last - first, f"{what}: {got} of {last - first} launches of {target.pid}: {run.said}")
@@ -179,9 +186,16 @@ def second():
     check(refused.status == 77 and any(said in s for s in refused.said) and not refused.written,
           f"second: {refused.status}: {refused.said}")
     check(len(refused.said) == 1, f"second: said once: {refused.said}")
+    dry = foretell("-p", str(one.pid))
+    check((dry.status, dry.said) == (77, refused.said) and
+          f"\n  left out: it is already recorded by gpucollect, pid {g.process.pid}\n" in dry.out and
+          "timing library" not in dry.out, f"second: dry: {dry.status}: {dry.out} {dry.said}")
     both = Collector("-p", f"{one.pid},{two.pid}", "-d", "0.5").wait()
     check(both.status == 0 and list(both.by_pid) == [two.pid] and
           any("left out" in s and said in s for s in both.said), f"second: {both.status}: {both.said}")
+    dry = foretell("-p", f"{one.pid},{two.pid}")
+    check((dry.status, dry.said) == (0, both.complaints()) and dry.out.count("  timing library, ") == 1,
+          f"second: dry, both: {dry.status}: {dry.out} {dry.said}")
     # Nothing else that it was pointed at has the driver.
     with subprocess.Popen(["sleep", "60"]) as other:
         none = Collector("-p", f"{one.pid},{other.pid}", "--metric", "gpu", "-d", "0.5").wait()
@@ -215,6 +229,9 @@ def closes_descriptors():
         said = f"process {t.pid} is already recorded by a gpucollect"
         check(other.status == 77 and len(other.said) == 1 and said in other.said[0],
               f"closed: another: {other.status} {other.said}")
+        dry = foretell("-p", str(t.pid))
+        check((dry.status, dry.said) == (77, other.said) and "  left out: " in dry.out,
+              f"closed: dry: {dry.status} {dry.out} {dry.said}")
         L.wait_for(lambda: t.made() > first + 200, "launches")
         run = g.stop()
         check(run.status == 0 and run.timed() == run.launches() > 200 and not run.complaints(),
@@ -242,6 +259,27 @@ def other_version():
     check(run.status == 0 and run.by_pid.get(t.pid) and
           any("another version of gpucollect: use that one, or start the process anew" in s for s in run.said) and
           any("without the timing library" in s for s in run.said), f"version: {run.status} {run.said}")
+    dry = foretell("-p", str(t.pid))
+    check(dry.status == 0 and not dry.said and "\n  no timing library: it holds the timing library of another "
+          "version of gpucollect: use that one, or start the process anew\n  uprobes on: cuLaunch" in dry.out and
+          "  timing library, " not in dry.out, f"version: dry: {dry.status} {dry.out} {dry.said}")
+    run, dry = Collector("--metric", "gpu", "-p", str(t.pid)).wait(), foretell("-p", str(t.pid), metric="gpu")
+    check((dry.status, dry.said) == (77, run.complaints()[-1:]) and run.status == 77,
+          f"version: dry, gpu: {dry.status} {dry.said}; {run.status} {run.said}")
+    t.end()
+
+
+def confined():
+    """One that the library can't get into at all: the dry run has the reason, and where that ends the run, the end."""
+    t = Steady()
+    t.made("f")
+    for metric, status in (("launches", 0), ("gpu", 77)):
+        run = Collector("--metric", metric, "-p", str(t.pid), "-d", "0.5").wait()
+        dry = foretell("-p", str(t.pid), metric=metric)
+        why = re.search(r"the timing library does not get in, since (.*); its launches are counted", "\n".join(run.said))
+        check(run.status == dry.status == status and why and "seccomp" in why[1] and
+              f"\n  no timing library: {why[1]}\n" in dry.out and
+              dry.said == [s for s in run.said if s.startswith("error: ")], f"confined: {run.said} {dry.out} {dry.said}")
     t.end()
 
 
@@ -420,7 +458,7 @@ def dry():
 
 
 wanted = sys.argv[1:]
-for part in (several, children, in_the_middle, second, closes_descriptors, other_version,
+for part in (several, children, in_the_middle, second, closes_descriptors, other_version, confined,
              of_a_command, kept_out, nothing, group, everywhere, dry):
     if not wanted or part.__name__ in wanted:
         before = check.failures

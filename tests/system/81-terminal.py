@@ -37,6 +37,8 @@ def progress():
     check(t.status == 0 and 2 <= len(lines) <= 7, f"progress: {t.status} {t.text!r}")
     check(lines == sorted(lines) and lines[-1][0] >= 2 and lines[-1][2] > lines[0][2] >= 0,
           f"progress: {lines}")
+    cpu = PROGRESS.findall(run("-p", target.pid, "-d", "2", "--metric", "cpu").text)
+    check(cpu and all(samples and not launches for *_, samples, launches, _ in cpu), f"progress: cpu: {cpu}")
     # One line that is rewritten: each follows the one before, and the last one is erased. On a slow machine
     # it says in the end what takes so long.
     first = t.text.index(ERASE)

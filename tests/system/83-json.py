@@ -99,7 +99,7 @@ def ends():
           "/dev/full" in texts(mine, "error")[0], f"saved: {status} {mine}")
     for args, status, words in ((["-p", "x"], 64, "-p x"), (["--nosuch"], 64, "--nosuch"), ([], 64, "no target"),
                                 (["-p", "4194000"], 2, "no process 4194000"),
-                                (["-o", "/none/x", "--", "true"], 125, "/none/x"),
+                                (["-o", "/none/x", "--", "true"], 64, "/none/x"),
                                 (["--metric", "cpu", "--", "/none"], 127, "/none")):
         got, mine, others, out = run(*args)
         check(got == status and len(mine) == 1 and not others and not out and words in texts(mine, "error")[0],

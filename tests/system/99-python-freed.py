@@ -250,8 +250,8 @@ def apart(path, _, what):
         check(not program.changed(), f"{what}: {variables} {options}: changed at {program.changed()}")
         collector.end()
         check(not collector.counted(), f"{what}: {variables} {options}: {collector.said()}")
-        r = subprocess.run([L.GPUCOLLECT, "--dry-run", *options, "-p", str(program.pid)], capture_output=True,
-                           text=True, check=True)
+        r = subprocess.run([L.GPUCOLLECT, "--dry-run", "--metric", "cpu", *options, "-p", str(program.pid)],
+                           capture_output=True, text=True, check=True)
         check("code objects" not in r.stdout, f"{what}: {variables} {options}: {r.stdout}")
         program.end()
     program = Program(what, path)

@@ -243,6 +243,50 @@ START_TEST(the_end_says_what_is_missing_and_why)
 }
 END_TEST
 
+/* Where CPU time is shown there is nothing about the GPU, but what was lost, and in JSON all of it. */
+START_TEST(cpu_time_alone)
+{
+	struct folded_stats stats = { .lines = 3, .bytes = 2048 };
+	struct profile *p = profile__new();
+	char *s;
+
+	SAMPLES(10, NATIVE("main"));
+	ADD(PROFILE_GPU_NS, PROFILE_UNCALIBRATED, 50, 5, NATIVE("main"), GPU("k"));
+	ADD(PROFILE_LAUNCHES, 0, 11, 11, UNNAMED("0x1", "lib.so", PROFILE_NO_SYMBOL), GPU("k"));
+	ADD(PROFILE_BYTES, 0, 4096, 5, NATIVE("main"), GPU("memcpy HtoD"));
+	ADD(PROFILE_WAIT_NS, 0, 4096, 5, NATIVE("main"));
+	profile__run(p)->metrics = 1u << PROFILE_CPU_NS | 1u << PROFILE_GPU_NS | 1u << PROFILE_LAUNCHES |
+				   1u << PROFILE_BYTES | 1u << PROFILE_WAIT_NS;
+	profile__run(p)->duration_ns = 1000000000;
+	profile__run(p)->frequency = 20;
+	profile__run(p)->looked_at = 5;
+	profile__run(p)->made = 11;
+	profile__count(p, PROFILE_UNTIMED, "in a capture", 6);
+	profile__count(p, PROFILE_INFO_GPU, "graph launches, each timed as a whole", 12);
+	profile__count(p, PROFILE_INFO, "stacks unwound from a copy", 2);
+	s = closing(p, (struct closing_options){ .metric = PROFILE_CPU_NS, .written = "x", .stats = &stats });
+	ck_assert_str_eq(s, "gpucollect: captured 1.00 s, 10 CPU samples at 20 Hz\n"
+			    "gpucollect: stacks unwound from a copy: 2\n"
+			    "gpucollect: stacks of CPU samples from their root: 100.0 %\n"
+			    "gpucollect: wrote x: 3 stacks, 2.00 KiB; weights are nanoseconds of CPU time\n");
+	free(s);
+	profile__count(p, PROFILE_LOST_LAUNCHES, "ring buffer full", 11);
+	s = closing(p, (struct closing_options){ .metric = PROFILE_CPU_NS });
+	has(s, "gpucollect: lost: 11 of 22 launches (50.0 %): ring buffer full (11)\n");
+	free(s);
+	s = closing(p, (struct closing_options){ .metric = PROFILE_CPU_NS, .json = true });
+	has(s, "\"launches\":11,\"timed\":5,\"gpu_ns\":50,");
+	has(s, "{\"kind\":\"info\",\"what\":\"graph launches, each timed as a whole\",\"count\":12}");
+	free(s);
+	s = closing(p, (struct closing_options){ .metric = PROFILE_GPU_NS });
+	has(s, "11 launches (5 timed");
+	has(s, "gpucollect: graph launches, each timed as a whole: 12\n");
+	has(s, "of launches");
+	free(s);
+	profile__free(p);
+}
+END_TEST
+
 START_TEST(gpu_time_is_labelled)
 {
 	struct folded_stats stats = { .lines = 60000, .bytes = 2048 };
@@ -512,5 +556,5 @@ UNIT_MAIN("summary", the_table_adds_up_by_what_ends_the_stack, what_kernels_do_i
 	  quality_is_counted_by_event,
 	  the_end_says_what_is_missing_and_why, one_is_not_several, copies_are_no_launches,
 	  a_nameless_root_is_no_alarm, python_functions_have_names,
-	  scripts_get_the_same_unrounded, gpu_time_is_labelled,
+	  scripts_get_the_same_unrounded, gpu_time_is_labelled, cpu_time_alone,
 	  many_bad_files_are_not_all_listed, errors_come_back)
