@@ -43,6 +43,10 @@ static int gpu_frame(struct report *r, const struct tally_key *key)
 		if (strcmp(frame.name, raw))
 			frame.raw = raw;
 	}
+	if (key->kind == TALLY_LAUNCH) {
+		frame.registers = works__registers(key->sizes);
+		frame.shared_bytes = works__shared_bytes(key->sizes);
+	}
 	return path__add_frame(r->path, &frame);
 }
 

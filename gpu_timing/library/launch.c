@@ -309,6 +309,14 @@ static void note_success(void)
 		session__first_launch();
 }
 
+/* Where it was executed; NULL: it went into a graph, or that isn't known. */
+static const struct context *executed_in(const struct call *call)
+{
+	if (call->cause == CAUSE_CAPTURED)
+		return NULL;
+	return call->context ? call->context : call->t->stream ? stream__context(call->t->stream) : NULL;
+}
+
 /* What is left of a launch once its end is recorded; we are inside its session. */
 static void finish(struct call *call, CUresult result, uint64_t waited)
 {
@@ -318,7 +326,7 @@ static void finish(struct call *call, CUresult result, uint64_t waited)
 	if (!result) {
 		note_success();
 		if (!(t->launch.flags & (LAUNCH_GRAPH | LAUNCH_COPY)))
-			name = name__find(t, t->launch.function);
+			name = name__find_run(t, t->launch.function, executed_in(call));
 	}
 	/* The events of a disturbed one take room in the stream as others do. */
 	if (!call->cause || (call->cause == CAUSE_DISTURBED && t->bracket)) {

@@ -88,6 +88,8 @@ struct profile_frame {
 	uint8_t reserved;	/* 0 */
 	uint32_t id;		/* by kind, see there; else 0 */
 	uint32_t line;		/* of file; 0: not known */
+	uint32_t registers;	/* of a launched kernel's threads; 0: not known, and nor is the next */
+	uint32_t shared_bytes;	/* static shared memory of each of its blocks */
 	const char *name;	/* readable, without parameters; NULL: none */
 	const char *raw;	/* the name in the object (mangled) if it differs, or NULL */
 	const char *module;	/* file that holds the code, shown by its last part; NULL: none */

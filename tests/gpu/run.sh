@@ -3,7 +3,7 @@
 #
 # The product on a real GPU: run.sh DIR leaves its logs in DIR. Needs root, nvcc, a python3 with PyTorch
 # and a built gpucollect (GPUCOLLECT=PATH, default build/gpucollect). PRODUCT_PARTS picks parts (gap calibrate
-# copies chains capture hold torch attach sampled waits again after speed detach cpu python captures memcheck totals probes), PRODUCT_ROUNDS the interleaved
+# copies sizes chains capture hold torch attach sampled waits again after speed detach cpu python captures memcheck totals probes), PRODUCT_ROUNDS the interleaved
 # rounds of the speed part,
 # PRODUCT_LIMIT the seconds after which no further step begins. PRODUCT_CONSTANTS="BUSY IDLE", as they stand
 # in gpu_timing/calibration.c, puts the constants that the gap part measures into a copy of the program; PRODUCT_KEEP=1 leaves those that the
@@ -84,6 +84,7 @@ built() { # what of the programs the parts need
 	wants gap && echo gap
 	wants calibrate && echo short
 	wants copies && echo copies
+	wants sizes && echo sizes
 	if wants speed || wants detach || wants cpu; then echo rate; fi
 }
 for p in $(built); do
@@ -141,6 +142,16 @@ if wants copies; then
 			folded/copies-$how-bytes.folded copies-$how-bytes.json
 	done
 	[ -n "${PRODUCT_KEEP:-}" ] || rm -f "$saved"
+fi
+
+if wants sizes; then
+	log=$out/2-sizes.txt
+	plain 30 sizes ./product_sizes
+	# shellcheck disable=SC2016
+	check 30 sh -c '"$0" --launches all --json --metric gpu -y -o folded/sizes-gpu.folded -- sh -c "./product_sizes > sizes.out 2> sizes.err" 2> sizes.json' "$gpc"
+	cat sizes.plain-err sizes.err >> "$log"
+	check 5 diff sizes.plain sizes.out
+	check 5 python3 product_check.py sizes sizes.out sizes.json
 fi
 
 if wants chains; then
