@@ -92,6 +92,7 @@ int launches__record(struct launches *l, struct process *p, const struct rec_lau
 {
 	struct target *t = find(l, p);
 
+	processes__ask_rank(p);
 	if (!rec->id)
 		return t && target__is_watched(t) ? 0 :
 		       account__probed(&l->shared, p->index, rec, stack);
@@ -108,6 +109,7 @@ void launches__hello(struct launches *l, struct process *p, int fd)
 	/* Nobody answers it any more: it ends by itself before it has touched anything. */
 	if (l->stopping)
 		return;
+	processes__ask_rank(p);
 	if (!t)
 		t = add(l, p);
 	if (t)

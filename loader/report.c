@@ -111,6 +111,7 @@ static int add_entry(struct report *r, const struct tally_value *v)
 		.tid = v->key.tid,
 		.device = v->key.device < 0 ? PROFILE_NO_LABEL : (uint32_t)v->key.device,
 		.stream = v->key.device < 0 ? 0 : v->key.stream,
+		.rank = p->rank,
 	};
 	uint32_t node, label, root;
 	int err;

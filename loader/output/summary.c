@@ -9,6 +9,7 @@
 #include "loader/base/array.h"
 #include "loader/base/text.h"
 #include "loader/output/names.h"
+#include "loader/output/shares.h"
 
 #define DEFAULT_ROWS 10
 #define DEFAULT_COLUMNS 80
@@ -273,6 +274,68 @@ static const struct layout cpu_layout = {
 	.figure = text__duration,
 };
 
+static const struct layout shares_layout = {
+	.title = "GPU time by process and device", .what = "process", .counted = "launches", .one = "launch",
+	.column = "launches", .other = "more row", .others = "more rows", .value = "time",
+	.figure = text__duration,
+};
+
+/* "rank 3, train (pid 42), device 1" */
+static char *share_name(const struct names *names, const struct share *s)
+{
+	struct text t = { 0 };
+
+	if (s->rank != PROFILE_NO_LABEL)
+		text__printf(&t, "rank %" PRIu32 ", ", s->rank);
+	text__add_string(&t, names__of(names, s->process));
+	if (s->device != PROFILE_NO_LABEL)
+		text__printf(&t, ", device %" PRIu32, s->device);
+	return text__take(&t);
+}
+
+static int share_rows(struct table_of *t, const struct names *names, const struct shares *s)
+{
+	for (size_t i = 0; i < s->nr; i++) {
+		const struct share *one = &s->list[i];
+		char *name = one->ns ? share_name(names, one) : NULL;
+
+		if (!one->ns)
+			continue;
+		if (!name)
+			return -ENOMEM;
+		t->rows[t->nr++] = (struct row){
+			.name = name, .value = one->ns, .count = sum(one->launches, one->copies),
+		};
+		t->value = sum(t->value, one->ns);
+		t->count = sum(t->count, sum(one->launches, one->copies));
+		t->copies = sum(t->copies, one->copies);
+	}
+	return 0;
+}
+
+/* Where there are several processes or devices. */
+static int add_shares(struct text *out, const struct profile *p, const struct names *names,
+		      const struct summary_options *o)
+{
+	struct table_of t = { 0 };
+	struct shares s;
+	int err = shares__new(p, &s);
+
+	if (err)
+		return err;
+	t.rows = calloc(s.nr + 1, sizeof(*t.rows));
+	err = t.rows ? share_rows(&t, names, &s) : -ENOMEM;
+	if (!err && t.nr > 1) {
+		qsort(t.rows, t.nr, sizeof(*t.rows), value_cmp);
+		add_table(out, &shares_layout, &t, o);
+	}
+	for (size_t i = 0; i < t.nr; i++)
+		free((char *)t.rows[i].name);
+	free(t.rows);
+	shares__free(&s);
+	return err;
+}
+
 int summary__write(const struct profile *p, const struct summary_options *o, FILE *f)
 {
 	struct names *names = NULL;
@@ -286,6 +349,8 @@ int summary__write(const struct profile *p, const struct summary_options *o, FIL
 		err = add_metric(&out, p, names, PROFILE_GPU_NS, &gpu_layout, o);
 	else if (!err)
 		err = add_metric(&out, p, names, PROFILE_LAUNCHES, &launches_layout, o);
+	if (!err)
+		err = add_shares(&out, p, names, o);
 	if (!err)
 		err = add_metric(&out, p, names, PROFILE_WAIT_NS, &wait_layout, o);
 	if (!err)

@@ -148,7 +148,7 @@ struct profile_labels {
 	uint32_t pid;
 	uint32_t tid;
 	uint32_t device;	/* PROFILE_NO_LABEL: none, not known */
-	uint32_t reserved;	/* 0 */
+	uint32_t rank;		/* the same: of the process among those of its task */
 	uint64_t stream;	/* handle; 0: default stream, or none where device is none */
 };
 

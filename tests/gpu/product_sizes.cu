@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Kernels that take different amounts of the device, each launched for the first time while another thread
- * captures in the global mode, which whoever asks the driver for the wrong thing ends. On stdout, the same with and
- * without gpucollect:
+ * Kernels that take different amounts of the device, each launched for the first time while another
+ * thread captures in the global mode, which whoever asks the driver for the wrong thing ends. On stdout,
+ * the same with and without gpucollect:
  *
  *	size NAME REGISTERS SHARED LAUNCHES	as the runtime has it; NAME as the driver has it
  *	captures: all whole

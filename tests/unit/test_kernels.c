@@ -30,8 +30,8 @@ static struct profile *model(void)
 	return p;
 }
 
-static void check_kernel(const struct profile *p, const struct kernel *k, const char *name, uint32_t registers,
-			 uint32_t shared, uint64_t launches, uint64_t ns)
+static void check_kernel(const struct profile *p, const struct kernel *k, const char *name,
+			 uint32_t registers, uint32_t shared, uint64_t launches, uint64_t ns)
 {
 	const struct profile_frame *f = profile__frame_at(p, k->frame);
 
@@ -103,10 +103,12 @@ START_TEST(scripts_get_the_largest)
 	char name[32], *s = closing(p, o), *at;
 	int nr = 0;
 
-	has(s, "\"kernels\":[{\"name\":\"twin\",\"mangled\":\"twin\",\"registers\":64,\"static_shared_bytes\":0,"
-	    "\"launches\":1,\"gpu_ns\":9000},{\"name\":\"twin\",\"mangled\":\"twin\",\"registers\":40,"
+	has(s, "\"kernels\":[{\"name\":\"twin\",\"mangled\":\"twin\",\"registers\":64,"
+	    "\"static_shared_bytes\":0,\"launches\":1,\"gpu_ns\":9000},"
+	    "{\"name\":\"twin\",\"mangled\":\"twin\",\"registers\":40,"
 	    "\"static_shared_bytes\":1024,\"launches\":5,\"gpu_ns\":5000},");
-	has(s, "{\"name\":\"unsaid\",\"mangled\":\"unsaid\",\"registers\":null,\"static_shared_bytes\":null,");
+	has(s, "{\"name\":\"unsaid\",\"mangled\":\"unsaid\",\"registers\":null,"
+	    "\"static_shared_bytes\":null,");
 	free(s);
 	for (int i = 0; i < KERNELS_SHOWN + 5; i++) {
 		snprintf(name, sizeof(name), "k%d", i);
