@@ -109,11 +109,12 @@ void launches__hello(struct launches *l, struct process *p, int fd)
 	/* Nobody answers it any more: it ends by itself before it has touched anything. */
 	if (l->stopping)
 		return;
-	processes__ask_rank(p);
 	if (!t)
 		t = add(l, p);
+	/* First what the process may be about to take away. */
 	if (t)
 		target__hello(t, fd);
+	processes__ask_rank(p);
 }
 
 void launches__heartbeat(struct launches *l)

@@ -173,8 +173,17 @@ void launch__begin(struct call *call, CUstream stream)
 	errno = saved;
 }
 
+/* Where it was executed; NULL: it went into a graph, or that isn't known. */
+static const struct context *executed_in(const struct call *call)
+{
+	if (call->cause == CAUSE_CAPTURED)
+		return NULL;
+	return call->context ? call->context : call->t->stream ? stream__context(call->t->stream) : NULL;
+}
+
 static void report(struct call *call, uint32_t name, uint64_t waited)
 {
+	const struct context *c = executed_in(call);
 	struct thread *t = call->t;
 	struct channel_result result = {
 		.launch = t->launch.id,
@@ -197,9 +206,9 @@ static void report(struct call *call, uint32_t name, uint64_t waited)
 		result.bytes = copy__bytes(t->launch.grid);
 		result.waited = waited;
 	}
-	if (call->context) {
-		result.context = load_relaxed(&call->context->serial);
-		result.device = load_relaxed(&call->context->device);
+	if (c) {
+		result.context = load_relaxed(&c->serial);
+		result.device = load_relaxed(&c->device);
 	}
 	segment__result(t, &result);
 	t->launch.id = 0;
@@ -307,14 +316,6 @@ static void note_success(void)
 {
 	if (unlikely(load_relaxed(&lib.segment->state) == CHANNEL_ARMED))
 		session__first_launch();
-}
-
-/* Where it was executed; NULL: it went into a graph, or that isn't known. */
-static const struct context *executed_in(const struct call *call)
-{
-	if (call->cause == CAUSE_CAPTURED)
-		return NULL;
-	return call->context ? call->context : call->t->stream ? stream__context(call->t->stream) : NULL;
 }
 
 /* What is left of a launch once its end is recorded; we are inside its session. */

@@ -4,8 +4,8 @@
  *
  *	gpu_rank NUMBER
  *
- * 40 (NUMBER + 1) launches of NUMBER + 1 us, by turns in as many streams, and NUMBER sets of memory. It prints
- * "worker NUMBER PID DEVICE STREAMS LAUNCHES COPIES NS", NS of the launches and sets.
+ * 40 (NUMBER + 1) launches of NUMBER + 1 us, by turns in as many streams, and NUMBER sets of memory. It
+ * prints "worker NUMBER PID DEVICE STREAMS LAUNCHES COPIES NS", NS of the launches and sets.
  */
 #include "tests/programs/gpu_app.h"
 

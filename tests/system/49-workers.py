@@ -87,10 +87,15 @@ def attached(how, late):
     L.wait_for(lambda: '"recording' in g.said() or g.process.poll() is not None, "recording")
     if late:
         go()
-    L.keep_gate(gate, lambda: p.poll() is not None and g.process.poll() is not None, "simcuda", "library", 60)
+    # Whoever reads first goes first.
+    L.wait_for(lambda: len(gate.pids()) == WORKERS, "workers")
+    L.wait_for(lambda: all(L.is_entered(pid, "simcuda", "library") for pid in gate.pids()), "entered")
+    gate.let_through(WORKERS)
+    out = p.communicate(timeout=60)[0]
+    g.process.wait(60)
     gate.close()
     check((p.returncode, g.process.returncode) == (0, 0), f"{what}: {p.returncode} {g.said()}")
-    compare(what, how, p.stdout.read(), g.said(), words="has loaded the CUDA driver" if late else None)
+    compare(what, how, out, g.said(), words="has loaded the CUDA driver" if late else None)
 
 
 def said():

@@ -36,8 +36,8 @@ START_TEST(nothing_but_a_number)
 {
 	static const char *const bad[] = {
 		"RANK=", "RANK", "RANK=x", "RANK=-1", "RANK=+1", "RANK= 1", "RANK=1 ", "RANK=1.5", "RANK=0x1",
-		"RANK=12345678", "RANK=99999999999999999999", "RANK=1\n", "rank=1", "XRANK=1", "RANKS=1", "=1", "",
-		"RANK\x01=1",
+		"RANK=12345678", "RANK=99999999999999999999", "RANK=1\n", "rank=1", "XRANK=1", "RANKS=1",
+		"=1", "", "RANK\x01=1",
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)

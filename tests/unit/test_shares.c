@@ -28,7 +28,7 @@ static struct profile *model(void)
 {
 	struct profile *p = profile__new();
 
-	/* Rank 1 on two devices, on one of them in two streams; rank 0 later and with another pid; one without. */
+	/* Rank 1 on two devices, on one of them in two streams; rank 0 later; one without. */
 	put(p, 41, 1, 0, 7, PROFILE_LAUNCHES, 3, 3);
 	put(p, 41, 1, 0, 7, PROFILE_GPU_NS, 3000, 3);
 	put(p, 41, 1, 0, 8, PROFILE_LAUNCHES, 2, 2);
@@ -44,8 +44,8 @@ static struct profile *model(void)
 	return p;
 }
 
-static void check_share(const struct share *s, uint32_t pid, uint32_t rank, uint32_t device, uint32_t streams,
-			uint64_t launches, uint64_t copies, uint64_t ns)
+static void check_share(const struct share *s, uint32_t pid, uint32_t rank, uint32_t device,
+			uint32_t streams, uint64_t launches, uint64_t copies, uint64_t ns)
 {
 	ck_assert_uint_eq(s->pid, pid);
 	ck_assert_uint_eq(s->rank, rank);
@@ -135,9 +135,10 @@ START_TEST(the_end_says_who_is_who)
 	free(s);
 	o.json = true;
 	s = closing(p, o);
-	has(s, "\"processes\":[{\"rank\":0,\"pid\":42,\"name\":\"train\",\"device\":null,\"streams\":null,"
-	       "\"launches\":6,\"copies\":0,\"gpu_ns\":0},{\"rank\":1,\"pid\":41,\"name\":\"train\",\"device\":0,"
-	       "\"streams\":2,\"launches\":5,\"copies\":4,\"gpu_ns\":5000},{\"rank\":1,\"pid\":41,");
+	has(s, "\"processes\":[{\"rank\":0,\"pid\":42,\"name\":\"train\",\"device\":null,"
+	       "\"streams\":null,\"launches\":6,\"copies\":0,\"gpu_ns\":0},"
+	       "{\"rank\":1,\"pid\":41,\"name\":\"train\",\"device\":0,\"streams\":2,"
+	       "\"launches\":5,\"copies\":4,\"gpu_ns\":5000},{\"rank\":1,\"pid\":41,");
 	has(s, "{\"rank\":null,\"pid\":40,");
 	free(s);
 	for (uint32_t i = 2; i < 20; i++)
