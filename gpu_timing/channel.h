@@ -91,7 +91,7 @@ static inline __u64 copy__bytes(const __u32 grid[3])
  * ring. To the collector everything but page 1 is hostile, and of page 1 it reads nothing back.
  */
 #define CHANNEL_MAGIC 0x6c6e6368636c6770ull
-#define CHANNEL_ABI 8
+#define CHANNEL_ABI 9
 #define CHANNEL_THREADS 2048		/* the first is shared by threads that found none free */
 #define CHANNEL_RING_SIZE (16u << 20)	/* a power of two */
 #define CHANNEL_MAX_NAME (64u << 10)	/* bytes of a kernel's name that travel */
@@ -333,6 +333,8 @@ struct channel_name {
 	__u32 generation;	/* from 1, one for each NAME of the process */
 	__u32 len;		/* bytes of the mangled name, without a final 0 */
 	__u32 status;		/* enum channel_name_status */
+	__u32 registers;	/* of each thread; 0: not known, and nor are shared_bytes */
+	__u32 shared_bytes;	/* static shared memory of each block */
 	__u32 reserved;
 	char text[];
 };

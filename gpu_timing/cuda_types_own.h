@@ -51,6 +51,11 @@ typedef enum {
 } CUpointer_attribute;
 
 typedef enum {
+	CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
+	CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
+} CUfunction_attribute;
+
+typedef enum {
 	CU_MEMORYTYPE_HOST = 1,
 	CU_MEMORYTYPE_DEVICE = 2,
 	CU_MEMORYTYPE_ARRAY = 3,

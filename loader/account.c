@@ -26,7 +26,7 @@ struct account {
 	struct account_shared *shared;
 	uint32_t process;
 	struct join *join;
-	struct table *names;		/* generation -> work */
+	struct table *names;		/* generation -> sizes << 32 | work, both of works.h */
 	struct table *latest;		/* function -> generation */
 	struct table *strata;		/* stratum of the channel -> of strata.h */
 	struct table *runs;		/* launch id -> number of its run (runs.h), while it waits */
@@ -198,6 +198,7 @@ static int add_result(struct account *a, const struct join_launch *launch, uint3
 		key.work = r->copy;
 	else if (r->name && table__get(a->names, r->name, &work))
 		key.work = (uint32_t)work;
+	key.sizes = (uint32_t)(work >> 32);
 	if (r->cause == CAUSE_NONE && r->launches > 1)
 		return add_to_run(a, &key, r);
 	if (r->cause == CAUSE_NONE) {
@@ -423,8 +424,8 @@ static void on_result(void *ctx, const struct channel_result *r)
 
 static void on_name(void *ctx, const struct channel_name *name)
 {
+	uint32_t work, sizes = works__sizes(name->registers, name->shared_bytes);
 	struct account *a = ctx;
-	uint32_t work;
 
 	if (name->len + NAME_COST > MAX_NAME_BYTES - a->name_bytes) {
 		a->shared->counters.lost_names++;
@@ -435,7 +436,8 @@ static void on_name(void *ctx, const struct channel_name *name)
 	a->name_bytes += name->len + NAME_COST;
 	work = name->status == NAME_NULL ? WORKS_NAMELESS :
 	       works__add(a->shared->works, name->text, name->len);
-	a->no_memory |= !work || table__set(a->names, name->generation, work) ||
+	a->no_memory |= !work ||
+			table__set(a->names, name->generation, (uint64_t)sizes << 32 | work) ||
 			table__set(a->latest, name->function, name->generation);
 }
 

@@ -95,6 +95,7 @@ int launches__record(struct launches *l, struct process *p, const struct rec_lau
 {
 	struct target *t = find(l, p);
 
+	processes__ask_rank(p);
 	if (!rec->id)
 		return t && target__is_watched(t) ? 0 :
 		       account__probed(&l->shared, p->index, rec, stack);
@@ -113,8 +114,10 @@ void launches__hello(struct launches *l, struct process *p, int fd)
 		return;
 	if (!t)
 		t = add(l, p);
+	/* First what the process may be about to take away. */
 	if (t)
 		target__hello(t, fd);
+	processes__ask_rank(p);
 }
 
 void launches__heartbeat(struct launches *l)

@@ -12,6 +12,7 @@
 #include "loader/base/table.h"
 #include "loader/comm.h"
 #include "loader/mappings.h"
+#include "loader/rank.h"
 #include "loader/slots.h"
 
 #define UNKNOWN_BUDGET 256	/* stacks with unknown code that are looked at before giving up */
@@ -116,6 +117,7 @@ static struct process *processes__add(struct processes *ps, pid_t tgid, bool tar
 	p->index = ps->nr;
 	p->slot = PROC_NO_SLOT;
 	p->parent = p->index;
+	p->rank = RANK_NONE;
 	p->target = target;
 	if (table__set(ps->by_tgid, (uint64_t)tgid, p->index)) {
 		free(p);
@@ -293,6 +295,15 @@ void processes__fruitless(struct processes *ps, struct process *p)
 				     p->fruitless < PROCESSES_FRUITLESS ? UNKNOWN_BUDGET : 1);
 }
 
+void processes__ask_rank(struct process *p)
+{
+	uint32_t rank = p->rank_asked ? RANK_NONE : rank__of(p->tgid);
+
+	p->rank_asked = true;
+	if (rank != RANK_NONE)
+		p->rank = rank;
+}
+
 void processes__forked(struct processes *ps, pid_t parent, pid_t child, const char *comm)
 {
 	struct process *from = processes__find(ps, parent), *p = processes__find(ps, child);
@@ -307,6 +318,7 @@ void processes__forked(struct processes *ps, pid_t parent, pid_t child, const ch
 	if (!from)
 		return;
 	p->python = from->python;
+	p->rank = from->rank;
 	p->parent = from->index;
 	if (!from->nr_mappings)
 		return;

@@ -42,6 +42,8 @@ struct process {
 	uint64_t read_took;	/* CPU time, ns */
 	uint64_t outdated_at;	/* since when another image is known to be there; 0: isn't */
 	char comm[GPUCOLLECT_COMM_LEN];
+	uint32_t rank;		/* rank.h; of one that was asked, or whose parent was */
+	bool rank_asked;
 	bool target;
 	bool exited;
 	bool ours;		/* our own child before it executes the command: not reported */
@@ -98,6 +100,8 @@ void processes__probe(struct processes *ps, struct process *p);
 void processes__set_python(struct processes *ps, struct process *p, const struct process_python *python);
 /* Which element counts its code objects that are freed; 0: none. */
 void processes__set_freed(struct processes *ps, struct process *p, uint32_t freed);
+/* Its rank, once: when it loads the driver or launches, since that may be shortly before its end. */
+void processes__ask_rank(struct process *p);
 /* Processes that hit a limit. */
 uint64_t processes__limited(const struct processes *ps, enum processes_limit limit);
 

@@ -43,6 +43,10 @@ static int gpu_frame(struct report *r, const struct tally_key *key)
 		if (strcmp(frame.name, raw))
 			frame.raw = raw;
 	}
+	if (key->kind == TALLY_LAUNCH) {
+		frame.registers = works__registers(key->sizes);
+		frame.shared_bytes = works__shared_bytes(key->sizes);
+	}
 	return path__add_frame(r->path, &frame);
 }
 
@@ -107,6 +111,7 @@ static int add_entry(struct report *r, const struct tally_value *v)
 		.tid = v->key.tid,
 		.device = v->key.device < 0 ? PROFILE_NO_LABEL : (uint32_t)v->key.device,
 		.stream = v->key.device < 0 ? 0 : v->key.stream,
+		.rank = p->rank,
 	};
 	uint32_t node, label, root;
 	int err;

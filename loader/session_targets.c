@@ -139,12 +139,15 @@ void session__on_mapping(void *ctx, const struct sampling_event *event)
 	struct session *s = ctx;
 	bool driver = !event->exec && driver__is_named(event->path);
 	bool python = !event->exec && python__is_named(event->path);
+	struct process *p;
 
 	recent__add(s->recent, event);
 	if (event->exec)
 		return;
 	if (s->options->all && driver && !processes__find(s->processes, event->tgid))
 		processes__get(s->processes, event->tgid, false);
+	if (driver && s->launches && (p = processes__find(s->processes, event->tgid)))
+		processes__ask_rank(p);
 	/* An interpreter that is known before it has started has its first frames shown, too. */
 	collect__mapped(s->collect, event, driver || python);
 }

@@ -36,7 +36,7 @@ struct tally_key {
 	int32_t device;		/* ordinal in the process; -1: unknown */
 	uint64_t stream;
 	uint32_t stratum;	/* strata.h; 0: each record stands for itself alone */
-	uint32_t reserved;	/* 0 */
+	uint32_t sizes;		/* of a kernel, works__sizes(); 0: not known, or none */
 };
 
 /* All but `records` and the `seen` ones are sums of what the records stand for. Sums stop at UINT64_MAX. */

@@ -105,6 +105,20 @@ static struct context *make(uint64_t handle)
 	return NULL;
 }
 
+bool context__is_only(const struct context *c)
+{
+	uint32_t nr = load_acquire(&table()->nr_contexts);
+
+	for (uint32_t i = 0; i < nr && i < MAX_CONTEXTS; i++) {
+		const struct context *other = &table()->contexts[i];
+
+		if (other != c && load_relaxed(&other->serial) &&
+		    load_relaxed(&other->device) == load_relaxed(&c->device))
+			return false;
+	}
+	return true;
+}
+
 static void send_device(CUdevice device)
 {
 	struct channel_device rec = { .device = device };

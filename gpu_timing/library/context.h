@@ -95,6 +95,8 @@ struct context *context__get(CUcontext handle);
 struct context *context__find(CUcontext handle);	/* NULL: none */
 uint32_t context__number(const struct context *c);	/* + 1 */
 struct context *context__at(uint32_t number);		/* of the same */
+/* No other of its device was seen. */
+bool context__is_only(const struct context *c);
 
 /*
  * A bracket of c as it was with that serial: its number + 1, or 0 with *cause. Makes some if there

@@ -136,6 +136,8 @@ static bool take_calls(struct driver *d)
 	d->array_descriptor = call(d, "cuArray3DGetDescriptor_v2");
 	d->func_name = call(d, "cuFuncGetName");
 	d->kernel_name = call(d, "cuKernelGetName");
+	d->func_attribute = call(d, "cuFuncGetAttribute");
+	d->kernel_attribute = call(d, "cuKernelGetAttribute");
 	return d->version && d->device_name && d->ctx_get_current && d->ctx_get_device &&
 	       d->primary_state && d->stream_get_ctx && d->stream_is_capturing &&
 	       d->exchange_mode && d->event_create && d->event_record && d->elapsed;

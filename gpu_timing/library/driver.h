@@ -48,6 +48,10 @@ struct driver {
 	CUresult (*array_descriptor)(CUDA_ARRAY3D_DESCRIPTOR *d, CUarray array);	/* may be NULL */
 	CUresult (*func_name)(const char **name, CUfunction function);	/* may be NULL */
 	CUresult (*kernel_name)(const char **name, CUkernel kernel);	/* may be NULL */
+	/* Of a kernel's sizes; may be NULL. */
+	CUresult (*func_attribute)(int *value, CUfunction_attribute which, CUfunction function);
+	CUresult (*kernel_attribute)(int *value, CUfunction_attribute which, CUkernel kernel,
+				     CUdevice device);
 };
 
 /*

@@ -212,8 +212,17 @@ void launch__begin(struct call *call, CUstream stream)
 	errno = saved;
 }
 
+/* Where it was executed; NULL: it went into a graph, or that isn't known. */
+static const struct context *executed_in(const struct call *call)
+{
+	if (call->cause == CAUSE_CAPTURED)
+		return NULL;
+	return call->context ? call->context : call->t->stream ? stream__context(call->t->stream) : NULL;
+}
+
 static void report(struct call *call, uint32_t name, uint64_t waited)
 {
+	const struct context *c = executed_in(call);
 	struct thread *t = call->t;
 	struct channel_result result = {
 		.launch = t->launch.id,
@@ -236,9 +245,9 @@ static void report(struct call *call, uint32_t name, uint64_t waited)
 		result.bytes = copy__bytes(t->launch.grid);
 		result.waited = waited;
 	}
-	if (call->context) {
-		result.context = load_relaxed(&call->context->serial);
-		result.device = load_relaxed(&call->context->device);
+	if (c) {
+		result.context = load_relaxed(&c->serial);
+		result.device = load_relaxed(&c->device);
 	}
 	segment__result(t, &result, NULL);
 	t->launch.id = 0;
@@ -380,7 +389,7 @@ static void finish(struct call *call, CUresult result, uint64_t waited)
 	if (!result) {
 		note_success();
 		if (!(t->launch.flags & (LAUNCH_GRAPH | LAUNCH_COPY)))
-			name = name__find(t, t->launch.function);
+			name = name__find_run(t, t->launch.function, executed_in(call));
 	}
 	/* The events of a disturbed one take room in the stream as others do. */
 	if (!call->cause || (call->cause == CAUSE_DISTURBED && t->bracket)) {

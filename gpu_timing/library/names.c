@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <string.h>
 
+#include "gpu_timing/library/context.h"
 #include "gpu_timing/library/library.h"
 #include "gpu_timing/library/segment.h"
 
@@ -99,14 +100,58 @@ static enum channel_name_status resolve(struct name_entry *e, uint64_t function,
 	return NAME_CUT;
 }
 
+/*
+ * A CUkernel belongs to no context, but has its sizes for a device. They are asked only where that
+ * device's primary context is the launch's own, so that the kernel is loaded already where the driver
+ * looks for it. Where nobody saw which one that is, it is taken to be the only one that launches.
+ */
+static bool may_ask_kernel(const struct context *c, CUdevice device)
+{
+	CUcontext primary = context__primary(device);
+	unsigned int flags;
+	int active = 0;
+
+	if (!lib.driver.kernel_attribute || device < 0)
+		return false;
+	if (primary)
+		return (uint64_t)primary == load_relaxed(&c->handle);
+	return context__is_only(c) && !lib.driver.primary_state(device, &flags, &active) && active;
+}
+
+static CUresult ask_size(const struct name_entry *e, uint64_t function, CUdevice device,
+			 CUfunction_attribute which, int *value)
+{
+	if (load_relaxed(&e->kind) == HANDLE_KERNEL)
+		return lib.driver.kernel_attribute(value, which, (CUkernel)function, device);
+	return lib.driver.func_attribute(value, which, (CUfunction)function);
+}
+
+/* 0: the driver doesn't tell. */
+static uint64_t ask_sizes(const struct name_entry *e, uint64_t function, const struct context *c)
+{
+	CUdevice device = load_relaxed(&c->device);
+	int registers = 0, shared = 0;
+
+	if (load_relaxed(&e->kind) == HANDLE_KERNEL ? !may_ask_kernel(c, device) :
+						      !lib.driver.func_attribute)
+		return 0;
+	if (ask_size(e, function, device, CU_FUNC_ATTRIBUTE_NUM_REGS, &registers) ||
+	    ask_size(e, function, device, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &shared) ||
+	    registers <= 0 || shared < 0)
+		return 0;
+	return (uint64_t)registers << 32 | (uint32_t)shared;
+}
+
 static uint32_t send(uint64_t function, enum channel_name_status status,
-		     const char *name, size_t len)
+		     const char *name, size_t len, uint64_t sizes)
 {
 	struct channel_name rec = {
 		.function = function,
 		.generation = __atomic_add_fetch(&table()->generation, 1, __ATOMIC_RELAXED),
 		.len = (uint32_t)len,
 		.status = status,
+		.registers = (uint32_t)(sizes >> 32),
+		.shared_bytes = (uint32_t)sizes,
 	};
 
 	if (!ring__put(lib.segment, CHANNEL_NAME, &rec, sizeof(rec), name, len))
@@ -115,13 +160,15 @@ static uint32_t send(uint64_t function, enum channel_name_status status,
 	return 0;
 }
 
-uint32_t name__find(struct thread *t, uint64_t function)
+/* Without a context sizes aren't asked: those that were found before are taken for the handle's still. */
+static uint32_t find(struct thread *t, uint64_t function, const struct context *c)
 {
 	uint32_t epoch = load_acquire(&table()->epoch), generation;
 	struct name_entry *e;
 	enum channel_name_status status;
-	uint64_t state, hash;
+	uint64_t state, hash, sizes;
 	const char *name;
+	bool sized;
 	size_t len;
 
 	if (!function)
@@ -133,21 +180,38 @@ uint32_t name__find(struct thread *t, uint64_t function)
 	}
 	state = load_acquire(&e->state);
 	generation = (uint32_t)(state >> 32);
-	if (likely((uint32_t)state == epoch))
+	sized = !c || load_relaxed(&e->sized) == epoch;
+	if (likely((uint32_t)state == epoch && sized))
 		return generation;
 
 	status = resolve(e, function, &name, &len);
-	hash = hash_of(name ? name : "", len, status);
+	sizes = load_relaxed(&e->sizes);
+	if (!sized) {
+		sizes = status == NAME_ERROR ? 0 : ask_sizes(e, function, c);
+		store_relaxed(&e->sizes, sizes);
+		store_relaxed(&e->sized, epoch);
+	}
+	hash = hash_of(name ? name : "", len, status) ^ mix(sizes);
 	/* The check holds hash and generation together, whoever else may write either. */
 	if (generation < load_relaxed(&table()->first) ||
 	    (load_acquire(&e->check) ^ mix(generation)) != hash) {
-		generation = send(function, status, name, len);
+		generation = send(function, status, name, len, sizes);
 		if (!generation)
 			return 0;	/* asked again at the next launch */
 		store_release(&e->check, hash ^ mix(generation));
 	}
 	store_release(&e->state, (uint64_t)generation << 32 | epoch);
 	return generation;
+}
+
+uint32_t name__find(struct thread *t, uint64_t function)
+{
+	return find(t, function, NULL);
+}
+
+uint32_t name__find_run(struct thread *t, uint64_t function, const struct context *c)
+{
+	return find(t, function, c);
 }
 
 void name__note(uint64_t function, enum handle_kind kind)

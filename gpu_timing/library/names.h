@@ -3,6 +3,10 @@
  * Which name a kernel's handle stands for. A handle is asked for its name after its first
  * successful launch, and again after anything was unloaded, since handles come again; a NAME
  * record is sent only where the name is new for that handle.
+ *
+ * With the name go the registers and the static shared memory of a kernel that was executed: it is
+ * loaded then, so that the driver has no reason to load it, nor to wait for anything, as it might
+ * for one that only goes into a graph.
  */
 #ifndef LIBRARY_NAMES_H
 #define LIBRARY_NAMES_H
@@ -13,6 +17,7 @@
 #define MAX_NAMES 65536
 #define NAME_PROBES 64
 
+struct context;
 struct thread;
 
 enum handle_kind {
@@ -24,9 +29,10 @@ enum handle_kind {
 struct name_entry {
 	uint64_t function;	/* 0: free */
 	uint64_t state;		/* generation << 32 | epoch in which it was asked */
-	uint64_t check;		/* hash of the name, mixed with the generation */
+	uint64_t check;		/* hash of the name and sizes, mixed with the generation */
 	uint32_t kind;		/* enum handle_kind, as last seen */
-	uint32_t reserved;
+	uint32_t sized;		/* epoch in which it was asked for its sizes */
+	uint64_t sizes;		/* registers << 32 | static shared memory; 0: not known */
 };
 
 struct name_table {
@@ -41,6 +47,8 @@ struct name_table {
 void name__begin(void);
 /* The generation that holds for a handle that has just been launched; 0: none. */
 uint32_t name__find(struct thread *t, uint64_t function);
+/* The same of one that was executed, in that context; NULL: it isn't known in which. */
+uint32_t name__find_run(struct thread *t, uint64_t function, const struct context *c);
 void name__note(uint64_t function, enum handle_kind kind);
 /* Before an unload: all that was asked so far must be asked again. */
 void name__forget_all(void);

@@ -9,6 +9,9 @@
 
 #include "loader/base/text.h"
 #include "loader/output/quality.h"
+#include "loader/output/shares.h"
+
+#define RANKS_SHOWN 16
 
 #define MAX_FILES 8
 #define MANY_STACKS 50000	/* from here on speedscope needs minutes */
@@ -352,6 +355,32 @@ static int add_quality(struct text *out, const struct profile *p, bool launches)
 	return 0;
 }
 
+/* Which process is which: the stacks have the process alone. */
+static int add_ranks(struct text *out, const struct profile *p)
+{
+	size_t i, nr = 0, shown = 0;
+	struct text t = { 0 };
+	struct shares s;
+	int err = shares__new(p, &s);
+
+	if (err)
+		return err;
+	for (i = 0; i < s.nr && s.list[i].rank != PROFILE_NO_LABEL; i++) {
+		if (i && s.list[i - 1].rank == s.list[i].rank && s.list[i - 1].pid == s.list[i].pid)
+			continue;
+		if (nr++ >= RANKS_SHOWN)
+			continue;
+		text__printf(&t, "%s%" PRIu32 " is pid %" PRIu32, shown++ ? ", " : "ranks: ", s.list[i].rank,
+			     s.list[i].pid);
+	}
+	if (nr > shown)
+		text__printf(&t, " and %zu more", nr - shown);
+	if (nr)
+		line(out, &t);
+	shares__free(&s);
+	return 0;
+}
+
 static void add_cost(struct text *out, const struct profile *p)
 {
 	const struct profile_run *run = profile__run_const(p);
@@ -395,6 +424,8 @@ static int write_text(const struct profile *p, const struct closing_options *o, 
 		err = add_quality(&out, p, true);
 	if (gpu)
 		add_gpu_time(&out, p);
+	if (!err)
+		err = add_ranks(&out, p);
 	for (i = 0; i < profile__nr_notes(p); i++) {
 		text__add_string(&t, profile__note_at(p, i));
 		line(&out, &t);

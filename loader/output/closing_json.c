@@ -5,7 +5,9 @@
 #include <math.h>
 
 #include "loader/base/json.h"
+#include "loader/output/kernels.h"
 #include "loader/output/quality.h"
+#include "loader/output/shares.h"
 
 static bool recorded(const struct profile *p, enum profile_metric metric)
 {
@@ -198,6 +200,60 @@ static int add_quality(struct text *t, const struct profile *p, bool launches)
 	return 0;
 }
 
+static int add_kernels(struct text *t, const struct profile *p)
+{
+	struct kernels k;
+	size_t i;
+	int err = kernels__new(p, &k);
+
+	if (err)
+		return err;
+	json__open(t, "kernels", '[');
+	for (i = 0; i < k.nr && i < KERNELS_SHOWN; i++) {
+		const struct profile_frame *f = profile__frame_at(p, k.list[i].frame);
+
+		json__open(t, NULL, '{');
+		json__string(t, "name", f->name);
+		json__string(t, "mangled", f->raw ? f->raw : f->name);
+		number_if(t, f->registers, "registers", f->registers);
+		number_if(t, f->registers, "static_shared_bytes", f->shared_bytes);
+		json__number(t, "launches", k.list[i].launches);
+		number_if(t, recorded(p, PROFILE_GPU_NS), "gpu_ns", k.list[i].ns);
+		json__close(t, '}');
+	}
+	json__close(t, ']');
+	kernels__free(&k);
+	return 0;
+}
+
+static int add_shares(struct text *t, const struct profile *p)
+{
+	struct shares s;
+	size_t i;
+	int err = shares__new(p, &s);
+
+	if (err)
+		return err;
+	json__open(t, "processes", '[');
+	for (i = 0; i < s.nr; i++) {
+		const struct share *one = &s.list[i];
+
+		json__open(t, NULL, '{');
+		number_if(t, one->rank != PROFILE_NO_LABEL, "rank", one->rank);
+		json__number(t, "pid", one->pid);
+		json__string(t, "name", profile__frame_at(p, one->process)->name);
+		number_if(t, one->device != PROFILE_NO_LABEL, "device", one->device);
+		number_if(t, one->device != PROFILE_NO_LABEL, "streams", one->streams);
+		json__number(t, "launches", one->launches);
+		number_if(t, recorded(p, PROFILE_BYTES), "copies", one->copies);
+		number_if(t, recorded(p, PROFILE_GPU_NS), "gpu_ns", one->ns);
+		json__close(t, '}');
+	}
+	json__close(t, ']');
+	shares__free(&s);
+	return 0;
+}
+
 static void add_rest(struct text *t, const struct profile *p)
 {
 	const struct profile_run *run = profile__run_const(p);
@@ -229,6 +285,10 @@ int closing__write_json(const struct profile *p, const struct closing_options *o
 		err = add_quality(&t, p, false);
 	if (!err && recorded(p, PROFILE_LAUNCHES))
 		err = add_quality(&t, p, true);
+	if (!err && recorded(p, PROFILE_LAUNCHES))
+		err = add_kernels(&t, p);
+	if (!err && recorded(p, PROFILE_LAUNCHES))
+		err = add_shares(&t, p);
 	add_rest(&t, p);
 	json__close(&t, '}');
 	text__add_string(&t, "\n");

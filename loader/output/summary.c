@@ -9,16 +9,24 @@
 #include "loader/base/array.h"
 #include "loader/base/text.h"
 #include "loader/output/names.h"
+#include "loader/output/shares.h"
 
 #define DEFAULT_ROWS 10
 #define DEFAULT_COLUMNS 80
 #define MIN_NAME 20		/* columns that a name gets also on a narrow terminal */
+#define SIZES_COLUMNS 100	/* from this width on kernels are shown with what they take of the device */
+
+/* From the least to the most of the kernels that a row stands for; both 0: not known. */
+struct range {
+	uint32_t low, high;
+};
 
 /* What ends stacks: one row of a table. */
 struct row {
 	const char *name;
 	uint64_t value;
 	uint64_t count;
+	struct range registers, shared;
 };
 
 struct table_of {
@@ -27,6 +35,7 @@ struct table_of {
 	uint64_t value;		/* of all rows */
 	uint64_t count;
 	uint64_t copies;	/* of these, what are no launches */
+	bool sized;		/* registers are known of some */
 };
 
 static int name_cmp(const void *a, const void *b)
@@ -50,6 +59,39 @@ static uint64_t sum(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &a) ? UINT64_MAX : a;
 }
 
+static struct row new_row(const struct profile *p, const struct names *names, const struct profile_value *v)
+{
+	uint32_t frame = profile__node_frame(p, v->node);
+	const struct profile_frame *f = profile__frame_at(p, frame);
+
+	return (struct row){
+		.name = names__of(names, frame), .value = v->value, .count = v->count,
+		.registers = { f->registers, f->registers },
+		.shared = { f->shared_bytes, f->shared_bytes },
+	};
+}
+
+static void widen(struct range *to, const struct range *by)
+{
+	to->low = by->low < to->low ? by->low : to->low;
+	to->high = by->high > to->high ? by->high : to->high;
+}
+
+static void merge(struct row *to, const struct row *r)
+{
+	to->value = sum(to->value, r->value);
+	to->count = sum(to->count, r->count);
+	if (!r->registers.high)
+		return;
+	if (to->registers.high) {
+		widen(&to->registers, &r->registers);
+		widen(&to->shared, &r->shared);
+	} else {
+		to->registers = r->registers;
+		to->shared = r->shared;
+	}
+}
+
 /* All values of a metric by the innermost frame, largest first. */
 static int collect(const struct profile *p, const struct names *names, enum profile_metric metric,
 		   struct table_of *t)
@@ -63,10 +105,8 @@ static int collect(const struct profile *p, const struct names *names, enum prof
 			continue;
 		if (array__reserve((void **)&t->rows, &t->size, t->nr, sizeof(*t->rows)))
 			return -ENOMEM;
-		t->rows[t->nr++] = (struct row){
-			.name = names__of(names, profile__node_frame(p, v.node)),
-			.value = v.value, .count = v.count,
-		};
+		t->rows[t->nr++] = new_row(p, names, &v);
+		t->sized |= t->rows[t->nr - 1].registers.high != 0;
 		t->value = sum(t->value, v.value);
 		t->count = sum(t->count, v.count);
 		if (v.flags & PROFILE_OF_COPIES)
@@ -78,12 +118,10 @@ static int collect(const struct profile *p, const struct names *names, enum prof
 	for (i = 0; i < t->nr; i++) {
 		struct row *r = &t->rows[i];
 
-		if (kept && !strcmp(t->rows[kept - 1].name, r->name)) {
-			t->rows[kept - 1].value = sum(t->rows[kept - 1].value, r->value);
-			t->rows[kept - 1].count = sum(t->rows[kept - 1].count, r->count);
-		} else {
+		if (kept && !strcmp(t->rows[kept - 1].name, r->name))
+			merge(&t->rows[kept - 1], r);
+		else
 			t->rows[kept++] = *r;
-		}
 	}
 	t->nr = kept;
 	qsort(t->rows, t->nr, sizeof(*t->rows), value_cmp);
@@ -141,7 +179,17 @@ static void add_head(struct text *out, const struct layout *l, const struct tabl
 	text__printf(out, " %12s", t->copies ? "calls" : l->column);
 	if (l->mean)
 		text__printf(out, " %9s", "mean");
+	if (t->sized)
+		text__printf(out, " %7s %13s", "regs", "static smem");
 	text__printf(out, "  %s\n", l->what);
+}
+
+static const char *of_range(char *buf, const struct row *row, const struct range *r)
+{
+	if (!row->registers.high)
+		return "";
+	snprintf(buf, TEXT_FIGURE, r->low == r->high ? "%" PRIu32 : "%" PRIu32 "-%" PRIu32, r->low, r->high);
+	return buf;
 }
 
 static void add_table(struct text *out, const struct layout *l, const struct table_of *t,
@@ -149,7 +197,7 @@ static void add_table(struct text *out, const struct layout *l, const struct tab
 {
 	size_t rows = o->rows ? o->rows : DEFAULT_ROWS, i, used;
 	size_t columns = o->columns ? o->columns : DEFAULT_COLUMNS;
-	char a[TEXT_FIGURE];
+	char a[TEXT_FIGURE], b[TEXT_FIGURE];
 
 	if (!t->nr)
 		return;
@@ -164,6 +212,9 @@ static void add_table(struct text *out, const struct layout *l, const struct tab
 		text__printf(out, " %12s", text__count(a, r->count));
 		if (l->mean)
 			text__printf(out, " %9s", l->figure(a, r->count ? r->value / r->count : 0));
+		if (t->sized)
+			text__printf(out, " %7s %13s", of_range(a, r, &r->registers),
+				     of_range(b, r, &r->shared));
 		text__add_string(out, "  ");
 		used = out->len - start;
 		add_name(out, r->name, columns > used + MIN_NAME ? columns - used : MIN_NAME);
@@ -186,6 +237,7 @@ static int add_metric(struct text *out, const struct profile *p, const struct na
 	struct table_of t;
 	int err = collect(p, names, metric, &t);
 
+	t.sized &= o->columns >= SIZES_COLUMNS;
 	if (!err)
 		add_table(out, l, &t, o);
 	free(t.rows);
@@ -222,6 +274,68 @@ static const struct layout cpu_layout = {
 	.figure = text__duration,
 };
 
+static const struct layout shares_layout = {
+	.title = "GPU time by process and device", .what = "process", .counted = "launches", .one = "launch",
+	.column = "launches", .other = "more row", .others = "more rows", .value = "time",
+	.figure = text__duration,
+};
+
+/* "rank 3, train (pid 42), device 1" */
+static char *share_name(const struct names *names, const struct share *s)
+{
+	struct text t = { 0 };
+
+	if (s->rank != PROFILE_NO_LABEL)
+		text__printf(&t, "rank %" PRIu32 ", ", s->rank);
+	text__add_string(&t, names__of(names, s->process));
+	if (s->device != PROFILE_NO_LABEL)
+		text__printf(&t, ", device %" PRIu32, s->device);
+	return text__take(&t);
+}
+
+static int share_rows(struct table_of *t, const struct names *names, const struct shares *s)
+{
+	for (size_t i = 0; i < s->nr; i++) {
+		const struct share *one = &s->list[i];
+		char *name = one->ns ? share_name(names, one) : NULL;
+
+		if (!one->ns)
+			continue;
+		if (!name)
+			return -ENOMEM;
+		t->rows[t->nr++] = (struct row){
+			.name = name, .value = one->ns, .count = sum(one->launches, one->copies),
+		};
+		t->value = sum(t->value, one->ns);
+		t->count = sum(t->count, sum(one->launches, one->copies));
+		t->copies = sum(t->copies, one->copies);
+	}
+	return 0;
+}
+
+/* Where there are several processes or devices. */
+static int add_shares(struct text *out, const struct profile *p, const struct names *names,
+		      const struct summary_options *o)
+{
+	struct table_of t = { 0 };
+	struct shares s;
+	int err = shares__new(p, &s);
+
+	if (err)
+		return err;
+	t.rows = calloc(s.nr + 1, sizeof(*t.rows));
+	err = t.rows ? share_rows(&t, names, &s) : -ENOMEM;
+	if (!err && t.nr > 1) {
+		qsort(t.rows, t.nr, sizeof(*t.rows), value_cmp);
+		add_table(out, &shares_layout, &t, o);
+	}
+	for (size_t i = 0; i < t.nr; i++)
+		free((char *)t.rows[i].name);
+	free(t.rows);
+	shares__free(&s);
+	return err;
+}
+
 int summary__write(const struct profile *p, const struct summary_options *o, FILE *f)
 {
 	struct names *names = NULL;
@@ -235,6 +349,8 @@ int summary__write(const struct profile *p, const struct summary_options *o, FIL
 		err = add_metric(&out, p, names, PROFILE_GPU_NS, &gpu_layout, o);
 	else if (!err)
 		err = add_metric(&out, p, names, PROFILE_LAUNCHES, &launches_layout, o);
+	if (!err)
+		err = add_shares(&out, p, names, o);
 	if (!err)
 		err = add_metric(&out, p, names, PROFILE_WAIT_NS, &wait_layout, o);
 	if (!err)

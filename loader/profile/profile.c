@@ -55,7 +55,7 @@ static uint32_t frame_hash(const struct profile *p, const struct profile_frame *
 		(uint64_t)f->kind | (uint64_t)f->flags << 8 | (uint64_t)f->unresolved << 16 |
 			(uint64_t)f->id << 32,
 		f->line, (uintptr_t)f->name, (uintptr_t)f->raw, (uintptr_t)f->module,
-		(uintptr_t)f->file,
+		(uintptr_t)f->file, (uint64_t)f->registers << 32 | f->shared_bytes,
 	};
 
 	return (uint32_t)hash__bytes(key, sizeof(key), p->seed);
@@ -66,7 +66,8 @@ static bool frame_equals(const struct profile_frame *a, const struct profile_fra
 {
 	return a->kind == b->kind && a->flags == b->flags && a->unresolved == b->unresolved &&
 	       a->id == b->id && a->line == b->line && a->name == b->name && a->raw == b->raw &&
-	       a->module == b->module && a->file == b->file;
+	       a->module == b->module && a->file == b->file && a->registers == b->registers &&
+	       a->shared_bytes == b->shared_bytes;
 }
 
 int profile__frame(struct profile *p, const struct profile_frame *frame, uint32_t *id)

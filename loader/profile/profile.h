@@ -88,6 +88,8 @@ struct profile_frame {
 	uint8_t reserved;	/* 0 */
 	uint32_t id;		/* by kind, see there; else 0 */
 	uint32_t line;		/* of file; 0: not known */
+	uint32_t registers;	/* of a launched kernel's threads; 0: not known, and nor is the next */
+	uint32_t shared_bytes;	/* static shared memory of each of its blocks */
 	const char *name;	/* readable, without parameters; NULL: none */
 	const char *raw;	/* the name in the object (mangled) if it differs, or NULL */
 	const char *module;	/* file that holds the code, shown by its last part; NULL: none */
@@ -146,7 +148,7 @@ struct profile_labels {
 	uint32_t pid;
 	uint32_t tid;
 	uint32_t device;	/* PROFILE_NO_LABEL: none, not known */
-	uint32_t reserved;	/* 0 */
+	uint32_t rank;		/* the same: of the process among those of its task */
 	uint64_t stream;	/* handle; 0: default stream, or none where device is none */
 };
 

@@ -10,7 +10,8 @@
 int profile__labels(struct profile *p, const struct profile_labels *labels, uint32_t *id)
 {
 	uint64_t key[] = {
-		(uint64_t)labels->pid << 32 | labels->tid, labels->device, labels->stream,
+		(uint64_t)labels->pid << 32 | labels->tid, (uint64_t)labels->rank << 32 | labels->device,
+		labels->stream,
 	};
 	uint32_t hash = (uint32_t)hash__bytes(key, sizeof(key), p->seed);
 	size_t pos = 0;
@@ -19,7 +20,8 @@ int profile__labels(struct profile *p, const struct profile_labels *labels, uint
 		const struct profile_labels *have = &p->labels[*id];
 
 		if (have->pid == labels->pid && have->tid == labels->tid &&
-		    have->device == labels->device && have->stream == labels->stream)
+		    have->device == labels->device && have->rank == labels->rank &&
+		    have->stream == labels->stream)
 			return 0;
 	}
 	if (index__reserve(&p->label_index) ||
@@ -28,8 +30,7 @@ int profile__labels(struct profile *p, const struct profile_labels *labels, uint
 		return -ENOMEM;
 	*id = (uint32_t)p->nr_labels;
 	index__add(&p->label_index, hash, *id);
-	p->labels[p->nr_labels] = *labels;
-	p->labels[p->nr_labels++].reserved = 0;
+	p->labels[p->nr_labels++] = *labels;
 	return 0;
 }
 

@@ -321,6 +321,21 @@ def copies(records, out, gpu, shown, said):
             fail("over 5 % from CUPTI's time")
 
 
+def sizes(out, said):
+    """Registers and static shared memory of each kernel are the runtime's."""
+    want = {name: (int(registers), int(shared), int(n)) for name, registers, shared, n in
+            re.findall(r"^size (\S+) (\d+) (\d+) (\d+)$", open(out).read(), re.M)}
+    summary = next(x for x in map(json.loads, re.findall(r'^{"gpucollect":.*', open(said).read(), re.M))
+                   if x["gpucollect"] == "summary")
+    got = {k["mangled"]: (k["registers"], k["static_shared_bytes"], k["launches"]) for k in summary["kernels"]}
+    for name, size in want.items():
+        print(f"  {name}: {got.get(name)}")
+        if got.get(name) != size:
+            fail(f"{name}: not {size}")
+    if len(want) != 20 or got.keys() - want.keys():
+        fail(f"{len(want)} kernels; others: {got.keys() - want.keys()}")
+
+
 def speed(path):
     wall, cpu = collections.defaultdict(list), collections.defaultdict(list)
     for line in open(path):
@@ -438,6 +453,6 @@ def stacks(path):
 if __name__ == "__main__":
     {"chains": chains, "paths": paths, "cupti": cupti, "total": total, "speed": speed,
      "where": where, "constants": constants, "agree": agree, "short": short_ones, "copies": copies,
-     "stacks": stacks, "sampled": sampled, "pdl": pdl}[sys.argv[1]](*sys.argv[2:])
+     "stacks": stacks, "sizes": sizes, "sampled": sampled, "pdl": pdl}[sys.argv[1]](*sys.argv[2:])
     print("  ok" if not bad else f"  {bad} wrong")
     sys.exit(bad != 0)

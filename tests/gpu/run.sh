@@ -3,8 +3,8 @@
 #
 # The product on a real GPU: run.sh DIR leaves its logs in DIR. Needs root, nvcc, a python3 with PyTorch
 # and a built gpucollect (GPUCOLLECT=PATH, default build/gpucollect). PRODUCT_PARTS picks parts (gap calibrate
-# copies chains pdl capture hold torch attach sampled totals waits again after speed detach cpu python captures
-# memcheck probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
+# copies sizes chains pdl capture hold torch attach sampled totals waits again after speed detach cpu python captures
+# memcheck devices probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
 # PRODUCT_LIMIT the seconds after which no further step begins. PRODUCT_CONSTANTS="BUSY IDLE", as they stand
 # in gpu_timing/calibration.c, puts the constants that the gap part measures into a copy of the program; PRODUCT_KEEP=1 leaves those that the
 # calibrate part has saved to the parts that follow. Each step has its own
@@ -85,6 +85,8 @@ built() { # what of the programs the parts need
 	wants gap && echo gap
 	wants calibrate && echo short
 	wants copies && echo copies
+	wants sizes && echo sizes
+	wants devices && echo devices
 	if wants speed || wants detach || wants cpu; then echo rate; fi
 }
 for p in $(built); do
@@ -142,6 +144,16 @@ if wants copies; then
 			folded/copies-$how-bytes.folded copies-$how-bytes.json
 	done
 	[ -n "${PRODUCT_KEEP:-}" ] || rm -f "$saved"
+fi
+
+if wants sizes; then
+	log=$out/2-sizes.txt
+	plain 30 sizes ./product_sizes
+	# shellcheck disable=SC2016
+	check 30 sh -c '"$0" --launches all --json --metric gpu -y -o folded/sizes-gpu.folded -- sh -c "./product_sizes > sizes.out 2> sizes.err" 2> sizes.json' "$gpc"
+	cat sizes.plain-err sizes.err >> "$log"
+	check 5 diff sizes.plain sizes.out
+	check 5 python3 product_check.py sizes sizes.out sizes.json
 fi
 
 if wants chains; then
@@ -349,6 +361,40 @@ fi
 if wants python; then
 	log=$out/9-python.txt
 	check 330 python3 product_python.py "$gpc"
+fi
+
+# A machine with two devices.
+if wants devices; then
+	log=$out/9-devices.txt
+	if [ "$(nvidia-smi -L | wc -l)" -lt 2 ]; then
+		say "skipped: it needs two devices"
+	else
+		nvidia-smi topo -m >> "$log" 2>&1
+		plain 20 devices ./product_devices
+		step 20 env CUDA_INJECTION64_PATH="$work/product_cupti.so" PRODUCT_OUT="$work/devices.cupti" \
+			PRODUCT_COPIES=1 ./product_devices
+		for metric in gpu bytes launches; do
+			# shellcheck disable=SC2016
+			check 20 sh -c '"$0" --launches all --json --metric "$1" -y -o "folded/devices-$1.folded" -- sh -c "./product_devices > devices-$1.out" 2> "devices-$1.json"' \
+				"$gpc" $metric
+		done
+		check 5 python3 product_check.py chains devices-gpu.out folded/devices-launches.folded folded/devices-gpu.folded
+		check 5 python3 product_check.py copies devices.cupti devices-gpu.out folded/devices-gpu.folded \
+			folded/devices-bytes.folded devices-bytes.json
+		check 5 python3 product_devices.py devices devices-gpu.out devices-gpu.json
+		plain 60 ranks python3 product_devices.py run
+		step 60 env CUDA_INJECTION64_PATH="$work/product_cupti.so" PRODUCT_OUT="$work/ranks.cupti" \
+			python3 product_devices.py run
+		for metric in launches gpu; do
+			# shellcheck disable=SC2016
+			check 60 sh -c '"$0" --launches all --json --metric "$1" -y -o "folded/ranks-$1.folded" -- sh -c "python3 product_devices.py run > ranks-$1.out 2> ranks-$1.err" 2> "ranks-$1.json"' \
+				"$gpc" $metric
+			check 5 diff ranks.plain "ranks-$metric.out"
+		done
+		cat ranks.plain ranks.plain-err >> "$log"
+		check 20 python3 product_devices.py ranks ranks.cupti folded/ranks-launches.folded folded/ranks-gpu.folded \
+			ranks-launches.json ranks-gpu.json
+	fi
 fi
 
 if wants probes; then

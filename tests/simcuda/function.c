@@ -83,14 +83,30 @@ API(cuFuncGetModule, CUmodule *m, CUfunction f)
 	RET(r);
 }
 
+CUresult sizes__attribute(const struct sizes *s, int attribute, int *value)
+{
+	enum { SHARED_SIZE_BYTES = 1, NUM_REGS = 4 };
+
+	switch (attribute) {
+	case SHARED_SIZE_BYTES:
+		*value = s->shared;
+		return CU_OK;
+	case NUM_REGS:
+		*value = s->registers;
+		return CU_OK;
+	default:
+		*value = 1024;
+		return CU_OK;
+	}
+}
+
 API(cuFuncGetAttribute, int *v, int attribute, CUfunction f)
 {
 	CUresult r = check(f);
 
-	(void)attribute;
 	ENTER();
 	if (!r)
-		*v = 1024;
+		r = sizes__attribute(&f->sizes, attribute, v);
 	RET(r);
 }
 

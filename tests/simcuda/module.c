@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Modules, libraries and kernels. An image is PTX text (each ".entry NAME" is a kernel) or text
- * that starts with "STANDIN\n", one kernel a line with %XX escapes; "%NULL" has no name.
+ * that starts with "STANDIN\n", one kernel a line with %XX escapes; "%NULL" has no name. Behind a tab
+ * may stand its registers, behind another its static shared memory; in PTX they are those of
+ * ".maxnreg N" and the sum of ".shared … NAME[BYTES]".
  */
 #include "sim.h"
 #include <fcntl.h>
@@ -25,8 +27,11 @@ struct CUlib_st {
 	CUmodule modules;
 };
 
+#define REGISTERS 16			/* of a kernel that doesn't say */
+
 struct names {
 	char **name;
+	struct sizes *sizes;
 	unsigned count, room;
 };
 
@@ -35,13 +40,47 @@ static struct slab modules = SLAB(struct CUmod_st), libraries = SLAB(struct CUli
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* --- images ----------------------------------------------------------------------------------- */
-static void names__add(struct names *v, char *name)
+static void names__add(struct names *v, char *name, struct sizes sizes)
 {
 	if (v->count == v->room) {
 		v->room = v->room * 2 + 16;
 		v->name = realloc(v->name, v->room * sizeof(*v->name));
+		v->sizes = realloc(v->sizes, v->room * sizeof(*v->sizes));
 	}
+	v->sizes[v->count] = sizes;
 	v->name[v->count++] = name;
+}
+
+static void names__free(struct names *v)
+{
+	free(v->name);
+	free(v->sizes);
+}
+
+/* Of the lines from `s` to `end` that follow a kernel's name in PTX. */
+static struct sizes ptx__sizes(const char *s, const char *end)
+{
+	struct sizes sizes = { .registers = REGISTERS };
+	const char *p = strstr(s, ".maxnreg");
+
+	if (p && p < end)
+		sizes.registers = atoi(p + strlen(".maxnreg"));
+	for (p = s; (p = strstr(p, "\t.shared")) && p < end; p++)
+		if (strcspn(p, "[") < strcspn(p, ";"))
+			sizes.shared += atoi(p + strcspn(p, "[") + 1);
+	return sizes;
+}
+
+static struct sizes line__sizes(const char *s, const char *end)
+{
+	struct sizes sizes = { .registers = REGISTERS };
+
+	s += strcspn(s, "\t\n");
+	if (s < end)
+		sizes.registers = (int)strtol(s, (char **)&s, 10);
+	if (s < end)
+		sizes.shared = (int)strtol(s, NULL, 10);
+	return sizes;
 }
 
 static char *unescape(const char *s, size_t n)
@@ -76,18 +115,20 @@ static bool image__names(const char *image, struct names *v)
 		for (p = image + 8; *p;) {
 			size_t len = strcspn(p, "\n");
 
-			names__add(v, unescape(p, len));
+			names__add(v, unescape(p, strcspn(p, "\t\n")), line__sizes(p, p + len));
 			p += len + (p[len] == '\n');
 		}
 		return true;
 	}
 	for (p = image; (p = strstr(p, ".entry"));) {
+		const char *next;
 		size_t len;
 
 		p += strlen(".entry");
 		p += strspn(p, " \t\n");
 		len = strcspn(p, "( \t\n{");
-		names__add(v, strndup(p, len));
+		next = strstr(p, ".entry");
+		names__add(v, strndup(p, len), ptx__sizes(p, next ? next : p + strlen(p)));
 	}
 	return true;
 }
@@ -123,13 +164,14 @@ static CUmodule module__new(CUcontext c, const char *image)
 		memset(f, 0, sizeof(*f));
 		f->spin = name__spins(v.name[i]);
 		f->name = v.name[i];
+		f->sizes = v.sizes[i];
 		f->module = m;
 		f->ctx = c;
 		f->generation = c->generation;
 		store(&f->magic, M_FUNC);
 		m->functions[i] = f;
 	}
-	free(v.name);
+	names__free(&v);
 	store(&m->magic, M_MODULE);
 	return m;
 }
@@ -283,10 +325,11 @@ static CUresult load_library(CUlibrary *out, const char *image)
 		k->spin = name__spins(v.name[i]);
 		k->name = v.name[i];
 		k->library = l;
+		k->sizes = v.sizes[i];
 		store(&k->magic, M_KERNEL);
 		l->kernels[i] = k;
 	}
-	free(v.name);
+	names__free(&v);
 	store(&l->magic, M_LIBRARY);
 	*out = l;
 	return CU_OK;
@@ -433,6 +476,16 @@ API(cuKernelGetName, const char **name, CUkernel k)
 		RET(CU_INVALID_HANDLE);
 	*name = k->name;
 	RET(CU_OK);
+}
+
+API(cuKernelGetAttribute, int *v, int attribute, CUkernel k, CUdevice device)
+{
+	ENTER();
+	if (!k || k->magic != M_KERNEL)
+		RET(CU_INVALID_HANDLE);
+	if (device < 0 || device >= dev.count)
+		RET(CU_INVALID_DEVICE);
+	RET(sizes__attribute(&k->sizes, attribute, v));
 }
 
 API(cuKernelGetLibrary, CUlibrary *l, CUkernel k)

@@ -313,6 +313,9 @@ enum sim_memory memory__type(const void *p);
 
 /* --- modules (module.c) ----------------------------------------------------------------------- */
 enum { SPIN_NO, SPIN, SPIN_AND_TELL };	/* `spin`: does its first parameter say how long it runs? */
+struct sizes {
+	int registers, shared;
+};
 struct CUfunc_st {
 	unsigned magic, spin;
 	char *name;			/* at +8 as in the driver */
@@ -321,12 +324,15 @@ struct CUfunc_st {
 	unsigned generation;
 	unsigned block[3], shared;	/* for cuLaunch and its relatives */
 	uint64_t param;
+	struct sizes sizes;
 };
 struct CUkern_st {
 	unsigned magic, spin;
 	char *name;
 	CUlibrary library;
+	struct sizes sizes;
 };
+CUresult sizes__attribute(const struct sizes *s, int attribute, int *value);
 /* What a launch needs of a function or kernel handle. */
 struct launchable {
 	const char *name;		/* NULL: a kernel without a name */

@@ -31,7 +31,8 @@ int main(void)
 	VALUE(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT);
 	VALUE(CU_POINTER_ATTRIBUTE_MEMORY_TYPE); VALUE(CU_MEMORYTYPE_HOST);
 	VALUE(CU_MEMORYTYPE_DEVICE); VALUE(CU_MEMORYTYPE_ARRAY); VALUE(CU_MEMORYTYPE_UNIFIED);
-	SIZE(CUpointer_attribute); SIZE(CUmemorytype);
+	VALUE(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES); VALUE(CU_FUNC_ATTRIBUTE_NUM_REGS);
+	SIZE(CUpointer_attribute); SIZE(CUmemorytype); SIZE(CUfunction_attribute);
 	SIZE(CUresult); SIZE(CUdevice); SIZE(CUcontext); SIZE(CUgreenCtx); SIZE(CUmodule);
 	SIZE(CUlibrary); SIZE(CUfunction); SIZE(CUkernel); SIZE(CUstream); SIZE(CUevent);
 	SIZE(CUgraphExec); SIZE(CUstreamCaptureStatus); SIZE(CUstreamCaptureMode);

@@ -21,7 +21,7 @@ checks = timing.Checks()
 SEEN = timing.seen_library()
 GUEST = {"cuCtxGetCurrent", "cuCtxGetDevice", "cuCtxGetId", "cuStreamIsCapturing", "cuStreamGetCtx", "cuStreamGetFlags",
          "cuEventCreate", "cuEventRecord", "cuEventElapsedTime_v2", "cuKernelGetName",
-         "cuFuncGetName", "cuDeviceGetName", "cuDriverGetVersion", "cuThreadExchangeStreamCaptureMode",
+         "cuFuncGetName", "cuFuncGetAttribute", "cuKernelGetAttribute", "cuDeviceGetName", "cuDriverGetVersion", "cuThreadExchangeStreamCaptureMode",
          "cuDevicePrimaryCtxGetState"}
 KEEPER = {"cuThreadExchangeStreamCaptureMode", "cuEventElapsedTime_v2"}
 

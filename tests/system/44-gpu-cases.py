@@ -24,6 +24,7 @@ TRACE, TRUTH, STATS = (os.path.join(L.TMP, name) for name in ("trace", "truth", 
 OURS = {entry: ("0",) for entry in (
     "cuCtxGetCurrent", "cuCtxGetDevice", "cuCtxGetId", "cuDeviceGetName",
     "cuDevicePrimaryCtxGetState", "cuDriverGetVersion", "cuEventCreate", "cuEventRecord", "cuFuncGetName", "cuKernelGetName",
+    "cuFuncGetAttribute", "cuKernelGetAttribute",
     "cuStreamGetCtx", "cuStreamGetFlags", "cuStreamIsCapturing", "cuThreadExchangeStreamCaptureMode")}
 OURS["cuEventElapsedTime_v2"] = ("0", "600")
 

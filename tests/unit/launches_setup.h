@@ -113,8 +113,16 @@ static inline void hello(void)
 static inline void put(const void *record, uint32_t size, enum channel_type type)
 {
 	struct channel_head head = { .size = (size + 7) & ~7u, .type = (uint16_t)type };
+	uint32_t room = (uint32_t)(CHANNEL_RING_SIZE - segment->head % CHANNEL_RING_SIZE);
+	const struct channel_head pad = { .size = room, .type = CHANNEL_PAD };
 	uint8_t *at = segment->ring + segment->head % CHANNEL_RING_SIZE;
 
+	/* No record wraps. */
+	if (room < head.size) {
+		memcpy(at, &pad, sizeof(pad));
+		segment->head += room;
+		at = segment->ring;
+	}
 	memcpy(at + sizeof(head), (const uint8_t *)record + sizeof(head), size - sizeof(head));
 	segment->head += head.size;
 	memcpy(at, &head, sizeof(head));
@@ -134,8 +142,8 @@ static inline struct channel_result timed(uint64_t id, uint64_t ns)
 	};
 }
 
-static inline void put_name(uint64_t function, uint32_t generation, const char *text,
-		     enum channel_name_status status)
+static inline void put_sized(uint64_t function, uint32_t generation, const char *text,
+			     enum channel_name_status status, uint32_t registers, uint32_t shared_bytes)
 {
 	char bytes[sizeof(struct channel_name) + 64] = {};
 	struct channel_name *n = (void *)bytes;
@@ -143,9 +151,17 @@ static inline void put_name(uint64_t function, uint32_t generation, const char *
 	n->function = function;
 	n->generation = generation;
 	n->status = status;
+	n->registers = registers;
+	n->shared_bytes = shared_bytes;
 	n->len = (uint32_t)strlen(text);
 	memcpy(n->text, text, n->len);
 	put(bytes, (uint32_t)sizeof(*n) + n->len, CHANNEL_NAME);
+}
+
+static inline void put_name(uint64_t function, uint32_t generation, const char *text,
+			    enum channel_name_status status)
+{
+	put_sized(function, generation, text, status, 0, 0);
 }
 
 static inline void record(uint64_t id, uint32_t stack, uint64_t function)

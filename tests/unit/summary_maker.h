@@ -12,7 +12,7 @@
 
 static inline uint32_t label(struct profile *p)
 {
-	struct profile_labels l = { .pid = 1, .tid = 1, .device = 0 };
+	struct profile_labels l = { .pid = 1, .tid = 1, .device = 0, .rank = PROFILE_NO_LABEL };
 	uint32_t id;
 
 	ck_assert_int_eq(profile__labels(p, &l, &id), 0);

@@ -189,6 +189,35 @@ START_TEST(empty_absent_and_unknown_names_are_three_things)
 }
 END_TEST
 
+/* One name, and so one mean, but each size has an entry of its own; nonsense counts as not known. */
+START_TEST(kernels_of_one_name_differ_in_size)
+{
+	static const uint32_t registers[] = { 32, 64, 64, 0, 5000 };
+	struct channel_result r;
+
+	setup();
+	hello();
+	for (uint32_t i = 0; i < 5; i++) {
+		put_sized(0x100 + i, i + 1, "gemm", NAME_KNOWN, registers[i], 1024);
+		r = timed(i + 1, 10);
+		r.name = i + 1;
+		put_result(&r);
+		record(i + 1, 7 + i / 4, 0x100 + i);
+	}
+	launches__poll(launches);
+	/* Stack 7 has that of 32, twice that of 64, and the unknown one; stack 8 the nonsense. */
+	ck_assert_uint_eq(tally__count(tally), 4);
+	for (size_t i = 0; i < tally__count(tally); i++) {
+		const struct tally_value *v = tally__at(tally, i);
+
+		ck_assert_str_eq(launches__name(launches, v->key.work), "gemm");
+		ck_assert_uint_eq(v->count, works__registers(v->key.sizes) == 64 ? 2 : 1);
+		ck_assert_uint_eq(works__shared_bytes(v->key.sizes), v->key.sizes ? 1024 : 0);
+	}
+	ck_assert_uint_eq(of_stack(8)->key.sizes, 0);
+}
+END_TEST
+
 START_TEST(what_did_not_run_is_not_counted)
 {
 	static const enum launch_cause ran[] = {
@@ -467,7 +496,7 @@ UNIT_MAIN("launches",
 	  halves_meet_whichever_comes_first,
 	  the_collectors_page_is_written, copies_are_kept_apart_from_launches,
 	  a_launch_has_the_name_that_held_for_it,
-	  empty_absent_and_unknown_names_are_three_things,
+	  empty_absent_and_unknown_names_are_three_things, kernels_of_one_name_differ_in_size,
 	  what_did_not_run_is_not_counted,
 	  shares_that_are_timed_by_chance,
 	  a_half_that_stays_alone,

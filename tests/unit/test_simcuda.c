@@ -281,6 +281,53 @@ START_TEST(names_are_for_one_kind_of_handle)
 }
 END_TEST
 
+START_TEST(sizes_are_the_images)
+{
+	static const char ptx[] = ".visible .entry one(.param .u64 a)\n{\n\tret;\n}\n"
+				  ".visible .entry two()\n.maxnreg 24\n{\n\t.shared .align 4 .b8 x[512];\n"
+				  "\t.shared .b8 y[16];\n\tret;\n}\n";
+	enum { SHARED = 1, REGISTERS = 4 };
+	struct app a;
+	CUlibrary l;
+	CUkernel k;
+	CUmodule m;
+	CUfunction f;
+	int value;
+
+	app__begin(&a);
+	ok(cu(cuFuncGetAttribute)(&value, REGISTERS, a.spin));
+	ck_assert_int_eq(value, 16);
+	ok(cu(cuFuncGetAttribute)(&value, SHARED, a.spin));
+	ck_assert_int_eq(value, 0);
+	ok(cu(cuLibraryLoadData)(&l, "STANDIN\nspin_x\t168\t49152\ny\t20\n", NULL, NULL, 0, NULL, NULL, 0));
+	ok(cu(cuLibraryGetKernel)(&k, l, "spin_x"));
+	ok(cu(cuKernelGetAttribute)(&value, REGISTERS, k, 0));
+	ck_assert_int_eq(value, 168);
+	ok(cu(cuKernelGetAttribute)(&value, SHARED, k, 0));
+	ck_assert_int_eq(value, 49152);
+	ck_assert_int_eq(cu(cuKernelGetAttribute)(&value, SHARED, k, 99), CU_INVALID_DEVICE);
+	f = (CUfunction)(void *)k;
+	ck_assert_int_eq(cu(cuFuncGetAttribute)(&value, SHARED, f), CU_INVALID_HANDLE);
+	k = (CUkernel)(void *)a.spin;
+	ck_assert_int_eq(cu(cuKernelGetAttribute)(&value, SHARED, k, 0), CU_INVALID_HANDLE);
+	ok(cu(cuLibraryGetKernel)(&k, l, "y"));
+	ok(cu(cuKernelGetFunction)(&f, k));
+	ok(cu(cuFuncGetAttribute)(&value, REGISTERS, f));
+	ck_assert_int_eq(value, 20);
+	ok(cu(cuModuleLoadData)(&m, ptx));
+	ok(cu(cuModuleGetFunction)(&f, m, "one"));
+	ok(cu(cuFuncGetAttribute)(&value, REGISTERS, f));
+	ck_assert_int_eq(value, 16);
+	ok(cu(cuFuncGetAttribute)(&value, SHARED, f));
+	ck_assert_int_eq(value, 0);
+	ok(cu(cuModuleGetFunction)(&f, m, "two"));
+	ok(cu(cuFuncGetAttribute)(&value, REGISTERS, f));
+	ck_assert_int_eq(value, 24);
+	ok(cu(cuFuncGetAttribute)(&value, SHARED, f));
+	ck_assert_int_eq(value, 528);
+}
+END_TEST
+
 START_TEST(unloaded_handles_are_refused_and_come_again)
 {
 	struct app a;
@@ -362,5 +409,5 @@ UNIT_MAIN("simcuda", every_entry_has_the_drivers_head_and_a_slot_of_its_own,
 	  stack_arguments_are_passed_on_as_the_driver_does, symbols_have_the_drivers_sizes,
 	  other_kinds_differ_where_they_should, a_swapped_slot_sees_all_arguments,
 	  a_swapped_slot_works_read_only, addresses_by_name_are_the_exported_ones,
-	  names_are_for_one_kind_of_handle, unloaded_handles_are_refused_and_come_again,
+	  names_are_for_one_kind_of_handle, sizes_are_the_images, unloaded_handles_are_refused_and_come_again,
 	  errors_of_calls_are_logged, faults_come_when_they_are_told)

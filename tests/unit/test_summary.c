@@ -477,7 +477,11 @@ START_TEST(scripts_get_the_same_unrounded)
 		"{\"file\":\"/x/a.so\",\"events_no_unwind_info\":8,\"frames_no_symbols\":18}]},"
 		"\"launch_stacks\":{\"events\":4000,\"complete\":3000,\"guessed\":0,\"marks\":{"
 		"\"[stack loops]\":1000},\"frames\":3000,\"named\":3000,\"unnamed\":{},"
-		"\"files\":[]},\"notes\":[\"say \\\"a\\\"\"],\"own_cost\":{\"cpu_ns\":0,"
+		"\"files\":[]},\"kernels\":[{\"name\":\"k\",\"mangled\":\"k\","
+		"\"registers\":null,\"static_shared_bytes\":null,\"launches\":4000,"
+		"\"gpu_ns\":null}],\"processes\":[{\"rank\":null,\"pid\":1,\"name\":\"train\","
+		"\"device\":0,\"streams\":1,\"launches\":4000,\"copies\":null,"
+		"\"gpu_ns\":null}],\"notes\":[\"say \\\"a\\\"\"],\"own_cost\":{\"cpu_ns\":0,"
 		"\"before_and_after_ns\":0,\"bpf_ns\":0,\"memory_bytes\":0}}\n");
 	free(s);
 	profile__free(p);

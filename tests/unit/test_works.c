@@ -75,4 +75,22 @@ START_TEST(many_and_long)
 }
 END_TEST
 
-UNIT_MAIN("works", each_name_once, length_and_end, empty_and_unknown, many_and_long)
+START_TEST(sizes_are_kept_whole_or_not_at_all)
+{
+	uint32_t sizes = works__sizes(168, 49152);
+
+	ck_assert_uint_eq(works__registers(sizes), 168);
+	ck_assert_uint_eq(works__shared_bytes(sizes), 49152);
+	sizes = works__sizes(WORKS_MAX_REGISTERS, WORKS_MAX_SHARED);
+	ck_assert_uint_eq(works__registers(sizes), WORKS_MAX_REGISTERS);
+	ck_assert_uint_eq(works__shared_bytes(sizes), WORKS_MAX_SHARED);
+	ck_assert_uint_ne(works__sizes(1, 0), 0);
+	ck_assert_uint_eq(works__sizes(0, 1024), 0);
+	ck_assert_uint_eq(works__sizes(WORKS_MAX_REGISTERS + 1, 0), 0);
+	ck_assert_uint_eq(works__sizes(8, WORKS_MAX_SHARED + 1), 0);
+	ck_assert_uint_eq(works__sizes(UINT32_MAX, UINT32_MAX), 0);
+}
+END_TEST
+
+UNIT_MAIN("works", each_name_once, length_and_end, empty_and_unknown, many_and_long,
+	  sizes_are_kept_whole_or_not_at_all)
