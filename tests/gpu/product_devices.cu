@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * One process on two devices, with kernels that time themselves: a thread for each device at the same time, one
- * thread that goes from one to the other, a context of its own beside the primary one, and copies between
+ * One process on two devices, with kernels that time themselves: a thread for each device at the same time,
+ * one thread that goes from one to the other, a context of its own beside the primary one, and copies between
  * the devices. Its own account:
  *
  *	product_devices [ROUNDS]	default 40
