@@ -41,7 +41,14 @@ struct name_table {
 void name__begin(void);
 /* The generation that holds for a handle that has just been launched; 0: none. */
 uint32_t name__find(struct thread *t, uint64_t function);
+/*
+ * The same of one that a graph has, which may be gone by now: asked only if it hasn't been in this session.
+ * Whoever puts it into the graph asks.
+ */
+uint32_t name__known(struct thread *t, uint64_t function);
 void name__note(uint64_t function, enum handle_kind kind);
+/* The same where nothing is known of the handle. */
+void name__suppose(uint64_t function, enum handle_kind kind);
 /* Before an unload: all that was asked so far must be asked again. */
 void name__forget_all(void);
 

@@ -24,7 +24,8 @@ TRACE, TRUTH, STATS = (os.path.join(L.TMP, name) for name in ("trace", "truth", 
 OURS = {entry: ("0",) for entry in (
     "cuCtxGetCurrent", "cuCtxGetDevice", "cuCtxGetId", "cuDeviceGetName",
     "cuDevicePrimaryCtxGetState", "cuDriverGetVersion", "cuEventCreate", "cuEventRecord", "cuFuncGetName", "cuKernelGetName",
-    "cuStreamGetCtx", "cuStreamGetFlags", "cuStreamIsCapturing", "cuThreadExchangeStreamCaptureMode")}
+    "cuStreamGetCtx", "cuStreamGetFlags", "cuStreamIsCapturing", "cuThreadExchangeStreamCaptureMode",
+    "cuGraphGetNodes", "cuGraphNodeGetType", "cuGraphKernelNodeGetParams_v2", "cuStreamGetCaptureInfo_v3")}
 OURS["cuEventElapsedTime_v2"] = ("0", "600")
 
 
