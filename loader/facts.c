@@ -105,10 +105,12 @@ static int add_launches(const struct launches_counters *l, struct profile *p)
 		{ PROFILE_LOST_OTHER, "processes not watched to their end", l->gave_up },
 		{ PROFILE_INFO, "launches whose stack was lost, shown under [no stack]",
 		  l->no_stack },
+		{ PROFILE_LOST_OTHER, "graphs whose kernels are not known, too many", l->lost_graphs },
 		{ PROFILE_INFO, "graph launches, each timed as a whole", l->graphs },
 		{ PROFILE_LOST_OTHER, "waits whose end was not told", l->waits_no_end },
 		{ PROFILE_INFO, "waits whose stack was lost, shown under [no stack]", l->waits_no_stack },
 		{ PROFILE_INFO, "waits under way at the end, shown up to there", l->waiting },
+		{ PROFILE_INFO, "graph launches of which it is not known what they run", l->graphs_whole },
 		{ PROFILE_INFO, "launches timed in runs of several, their time split by an estimate",
 		  l->in_runs },
 	};

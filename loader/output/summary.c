@@ -19,6 +19,7 @@ struct row {
 	const char *name;
 	uint64_t value;
 	uint64_t count;
+	uint64_t counted;	/* of the value what the count belongs to: not parts of graphs */
 };
 
 struct table_of {
@@ -59,18 +60,21 @@ static int collect(const struct profile *p, const struct names *names, enum prof
 
 	memset(t, 0, sizeof(*t));
 	while (profile__next(p, &pos, &v)) {
-		if (v.metric != metric || !v.value)
+		if (v.metric != metric)
+			continue;
+		t->count = sum(t->count, v.count);
+		if (v.flags & PROFILE_OF_COPIES)
+			t->copies = sum(t->copies, v.count);
+		if (!v.value)
 			continue;
 		if (array__reserve((void **)&t->rows, &t->size, t->nr, sizeof(*t->rows)))
 			return -ENOMEM;
 		t->rows[t->nr++] = (struct row){
 			.name = names__of(names, profile__node_frame(p, v.node)),
 			.value = v.value, .count = v.count,
+			.counted = v.flags & PROFILE_SHARED ? 0 : v.value,
 		};
 		t->value = sum(t->value, v.value);
-		t->count = sum(t->count, v.count);
-		if (v.flags & PROFILE_OF_COPIES)
-			t->copies = sum(t->copies, v.count);
 	}
 	if (!t->nr)
 		return 0;
@@ -81,6 +85,7 @@ static int collect(const struct profile *p, const struct names *names, enum prof
 		if (kept && !strcmp(t->rows[kept - 1].name, r->name)) {
 			t->rows[kept - 1].value = sum(t->rows[kept - 1].value, r->value);
 			t->rows[kept - 1].count = sum(t->rows[kept - 1].count, r->count);
+			t->rows[kept - 1].counted = sum(t->rows[kept - 1].counted, r->counted);
 		} else {
 			t->rows[kept++] = *r;
 		}
@@ -162,8 +167,9 @@ static void add_table(struct text *out, const struct layout *l, const struct tab
 		if (l->counted)
 			text__printf(out, " %10s", l->figure(a, r->value));
 		text__printf(out, " %12s", text__count(a, r->count));
+		/* What a graph runs has no launches of its own. */
 		if (l->mean)
-			text__printf(out, " %9s", l->figure(a, r->count ? r->value / r->count : 0));
+			text__printf(out, " %9s", r->count ? l->figure(a, r->counted / r->count) : "-");
 		text__add_string(out, "  ");
 		used = out->len - start;
 		add_name(out, r->name, columns > used + MIN_NAME ? columns - used : MIN_NAME);
