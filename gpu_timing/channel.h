@@ -91,7 +91,7 @@ static inline __u64 copy__bytes(const __u32 grid[3])
  * ring. To the collector everything but page 1 is hostile, and of page 1 it reads nothing back.
  */
 #define CHANNEL_MAGIC 0x6c6e6368636c6770ull
-#define CHANNEL_ABI 9
+#define CHANNEL_ABI 10
 #define CHANNEL_THREADS 2048		/* the first is shared by threads that found none free */
 #define CHANNEL_RING_SIZE (16u << 20)	/* a power of two */
 #define CHANNEL_MAX_NAME (64u << 10)	/* bytes of a kernel's name that travel */
@@ -226,6 +226,7 @@ struct channel_segment {
 	__u64 lost_results __attribute__((aligned(64)));	/* the ring was full */
 	__u64 lost_names;
 	__u64 lost_devices;
+	__u64 lost_graphs;	/* so, or there was no room for the handle, or it has too many nodes */
 	/* page 1: the collector's */
 	__u64 heartbeat __attribute__((aligned(4096)));	/* any value that changes: a sign of life */
 	__u32 command;		/* enum channel_command */
@@ -260,6 +261,7 @@ enum channel_type {
 	CHANNEL_RESULT = 2,	/* struct channel_result */
 	CHANNEL_NAME = 3,	/* struct channel_name */
 	CHANNEL_DEVICE = 4,	/* struct channel_device */
+	CHANNEL_GRAPH = 5,	/* struct channel_graph */
 	NR_CHANNEL_TYPES,
 };
 
@@ -288,7 +290,7 @@ struct channel_result {
 	__u64 function;
 	__u64 stream;
 	__u64 duration;		/* ns, the raw bracket, nothing subtracted; or a wait; 0 with a cause */
-	__u32 name;		/* generation of the NAME that holds for it; 0: none known */
+	__u32 name;		/* generation of the NAME or, of a graph, GRAPH that holds; 0: none known */
 	__u32 context;		/* index, from 1; never used twice in a process; 0: unknown */
 	__s32 device;		/* ordinal as the target sees it; -1: unknown */
 	__u32 launches;		/* k >= 1 in this bracket, a run; the k - 1 further ones follow the record */
@@ -348,6 +350,37 @@ struct channel_device {
 	__u32 reserved;
 	char text[];
 };
+
+/* Nodes of a graph that are alike and follow each other, and take some of the device's time. */
+struct channel_node {
+	__u64 function;		/* of a kernel: CUfunction or CUkernel */
+	__u64 launch;		/* id of the launch, or copy, that was captured as this one; 0: not known */
+	__u32 name;		/* generation of its NAME; 0: none known */
+	__u32 count;
+	__u32 grid[3];
+	__u32 block[3];
+	__u32 shared_bytes;
+	__u32 copy;		/* 0: a kernel; else a copy or set: its enum copy_kind + 1 */
+};
+_Static_assert(sizeof(struct channel_node) == 56, "no holes");
+
+#define CHANNEL_GRAPH_NODES 65536	/* of a graph that has more nothing is told */
+#define CHANNEL_GRAPH_PART 1024		/* in one record */
+
+/*
+ * What an executable graph runs from now on: in so many records of one generation, in their order, that
+ * all its members come.
+ */
+struct channel_graph {
+	struct channel_head head;
+	__u64 exec;
+	__u32 generation;	/* from 1, one for each GRAPH of the process */
+	__u32 nodes;		/* all that the graph has, those of graphs inside of it included */
+	__u32 members;		/* in all records of this generation */
+	__u32 first;		/* that this record begins with */
+	struct channel_node member[];
+};
+_Static_assert(sizeof(struct channel_graph) == 32, "no holes");
 
 #define CHANNEL_MAX_RECORD (CHANNEL_MAX_NAME + 64u)
 

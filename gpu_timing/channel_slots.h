@@ -154,6 +154,38 @@ enum channel_slot {
 	SLOT_ATTRIBUTES_ASYNC_PTSZ,
 	SLOT_ATTRIBUTES3D_ASYNC,
 	SLOT_ATTRIBUTES3D_ASYNC_PTSZ,
+	SLOT_GRAPHS,	/* from here on: what makes, changes or ends executable graphs; may be missing, too */
+	SLOT_INSTANTIATE = SLOT_GRAPHS,
+	SLOT_INSTANTIATE_V2,
+	SLOT_INSTANTIATE_FLAGS,
+	SLOT_INSTANTIATE_PARAMS,
+	SLOT_INSTANTIATE_PARAMS_PTSZ,
+	SLOT_EXEC_UPDATE,
+	SLOT_EXEC_UPDATE_V2,
+	SLOT_EXEC_DESTROY,
+	SLOT_EXEC_KERNEL,
+	SLOT_EXEC_KERNEL_V2,
+	SLOT_EXEC_NODE,
+	SLOT_EXEC_CHILD,
+	SLOT_NODE_ENABLED,
+	SLOT_ADD_KERNEL,
+	SLOT_ADD_KERNEL_V2,
+	SLOT_ADD_NODE,
+	SLOT_ADD_NODE_V2,
+	SLOT_SET_KERNEL,
+	SLOT_SET_KERNEL_V2,
+	SLOT_SET_NODE,
+	SLOT_CAPTURES,	/* from here on: what begins and ends captures, and the graphs that they make */
+	SLOT_CAPTURE = SLOT_CAPTURES,
+	SLOT_CAPTURE_PTSZ,
+	SLOT_CAPTURE_V2,
+	SLOT_CAPTURE_V2_PTSZ,
+	SLOT_CAPTURE_TO_GRAPH,
+	SLOT_CAPTURE_TO_GRAPH_PTSZ,
+	SLOT_END_CAPTURE,
+	SLOT_END_CAPTURE_PTSZ,
+	SLOT_GRAPH_DESTROY,
+	SLOT_NODE_DESTROY,
 	NR_CHANNEL_SLOTS,
 };
 
@@ -295,6 +327,36 @@ enum channel_slot {
 	X(SLOT_ATTRIBUTES_ASYNC, "cuMemcpyWithAttributesAsync")		\
 	X(SLOT_ATTRIBUTES_ASYNC_PTSZ, "cuMemcpyWithAttributesAsync_ptsz") \
 	X(SLOT_ATTRIBUTES3D_ASYNC, "cuMemcpy3DWithAttributesAsync")	\
-	X(SLOT_ATTRIBUTES3D_ASYNC_PTSZ, "cuMemcpy3DWithAttributesAsync_ptsz")
+	X(SLOT_ATTRIBUTES3D_ASYNC_PTSZ, "cuMemcpy3DWithAttributesAsync_ptsz")	\
+	X(SLOT_INSTANTIATE, "cuGraphInstantiate")			\
+	X(SLOT_INSTANTIATE_V2, "cuGraphInstantiate_v2")			\
+	X(SLOT_INSTANTIATE_FLAGS, "cuGraphInstantiateWithFlags")	\
+	X(SLOT_INSTANTIATE_PARAMS, "cuGraphInstantiateWithParams")	\
+	X(SLOT_INSTANTIATE_PARAMS_PTSZ, "cuGraphInstantiateWithParams_ptsz") \
+	X(SLOT_EXEC_UPDATE, "cuGraphExecUpdate")			\
+	X(SLOT_EXEC_UPDATE_V2, "cuGraphExecUpdate_v2")			\
+	X(SLOT_EXEC_DESTROY, "cuGraphExecDestroy")			\
+	X(SLOT_EXEC_KERNEL, "cuGraphExecKernelNodeSetParams")		\
+	X(SLOT_EXEC_KERNEL_V2, "cuGraphExecKernelNodeSetParams_v2")	\
+	X(SLOT_EXEC_NODE, "cuGraphExecNodeSetParams")			\
+	X(SLOT_EXEC_CHILD, "cuGraphExecChildGraphNodeSetParams")	\
+	X(SLOT_NODE_ENABLED, "cuGraphNodeSetEnabled")			\
+	X(SLOT_ADD_KERNEL, "cuGraphAddKernelNode")			\
+	X(SLOT_ADD_KERNEL_V2, "cuGraphAddKernelNode_v2")		\
+	X(SLOT_ADD_NODE, "cuGraphAddNode")				\
+	X(SLOT_ADD_NODE_V2, "cuGraphAddNode_v2")			\
+	X(SLOT_SET_KERNEL, "cuGraphKernelNodeSetParams")		\
+	X(SLOT_SET_KERNEL_V2, "cuGraphKernelNodeSetParams_v2")		\
+	X(SLOT_SET_NODE, "cuGraphNodeSetParams")			\
+	X(SLOT_CAPTURE, "cuStreamBeginCapture")				\
+	X(SLOT_CAPTURE_PTSZ, "cuStreamBeginCapture_ptsz")		\
+	X(SLOT_CAPTURE_V2, "cuStreamBeginCapture_v2")			\
+	X(SLOT_CAPTURE_V2_PTSZ, "cuStreamBeginCapture_v2_ptsz")		\
+	X(SLOT_CAPTURE_TO_GRAPH, "cuStreamBeginCaptureToGraph")		\
+	X(SLOT_CAPTURE_TO_GRAPH_PTSZ, "cuStreamBeginCaptureToGraph_ptsz") \
+	X(SLOT_END_CAPTURE, "cuStreamEndCapture")			\
+	X(SLOT_END_CAPTURE_PTSZ, "cuStreamEndCapture_ptsz")		\
+	X(SLOT_GRAPH_DESTROY, "cuGraphDestroy")				\
+	X(SLOT_NODE_DESTROY, "cuGraphDestroyNode")
 
 #endif

@@ -34,6 +34,7 @@ struct channel {
 		struct channel_result result;
 		struct channel_name name;
 		struct channel_device device;
+		struct channel_graph graph;
 		uint8_t bytes[CHANNEL_MAX_RECORD];
 	} copy;
 };
@@ -100,6 +101,7 @@ static void add_counters(const struct channel_segment *seg, struct channel_count
 	sum->lost_results = READ_ONCE(seg->lost_results);
 	sum->lost_names = READ_ONCE(seg->lost_names);
 	sum->lost_devices = READ_ONCE(seg->lost_devices);
+	sum->lost_graphs = READ_ONCE(seg->lost_graphs);
 }
 
 int channel__open(int fd, struct channel **channel)
@@ -155,7 +157,7 @@ void channel__close(struct channel *ch)
 static bool work_ok(const struct channel_result *r)
 {
 	if (r->flags & LAUNCH_COPY)
-		return !(r->flags & LAUNCH_WAIT) && r->entry >= SLOT_COPIES && r->entry < NR_CHANNEL_SLOTS &&
+		return !(r->flags & LAUNCH_WAIT) && r->entry >= SLOT_COPIES && r->entry < SLOT_GRAPHS &&
 		       r->copy < NR_COPY_KINDS && r->waited < MAX_DURATION;
 	if (r->copy || r->bytes || r->waited)
 		return false;
@@ -180,6 +182,27 @@ static bool result_ok(const struct channel_result *r)
 static bool text_ok(const struct channel_head *head, size_t fixed, uint32_t len)
 {
 	return len <= CHANNEL_MAX_NAME && head->size == ((fixed + len + 7) & ~(size_t)7);
+}
+
+static uint32_t members_of(const struct channel_graph *g)
+{
+	return (uint32_t)((g->head.size - sizeof(*g)) / sizeof(g->member[0]));
+}
+
+static bool graph_ok(const struct channel_graph *g)
+{
+	uint32_t nr, i;
+
+	if (g->head.size < sizeof(*g) || (g->head.size - sizeof(*g)) % sizeof(g->member[0]) ||
+	    g->members > CHANNEL_GRAPH_NODES || g->first > g->members)
+		return false;
+	nr = members_of(g);
+	if (nr > CHANNEL_GRAPH_PART || nr > g->members - g->first || (!nr && g->members))
+		return false;
+	for (i = 0; i < nr; i++)
+		if (!g->member[i].count || g->member[i].copy > NR_COPY_KINDS)
+			return false;
+	return true;
 }
 
 /* False: not a record. The copy in ch->copy is whole and nobody else's by now. */
@@ -208,6 +231,12 @@ static bool hand_on(struct channel *ch, const struct channel_handler *handler, v
 			return false;
 		if (handler->device)
 			handler->device(ctx, &ch->copy.device);
+		return true;
+	case CHANNEL_GRAPH:
+		if (!graph_ok(&ch->copy.graph))
+			return false;
+		if (handler->graph)
+			handler->graph(ctx, &ch->copy.graph, members_of(&ch->copy.graph));
 		return true;
 	default:
 		return false;

@@ -31,6 +31,8 @@ struct channel_handler {
 	void (*result)(void *ctx, const struct channel_result *result);
 	void (*name)(void *ctx, const struct channel_name *name);
 	void (*device)(void *ctx, const struct channel_device *device);
+	/* `nr` members from `first` on, of those that it has. */
+	void (*graph)(void *ctx, const struct channel_graph *graph, uint32_t nr);
 };
 
 struct channel_status {
@@ -56,6 +58,7 @@ struct channel_counters {
 	uint64_t lost_results;
 	uint64_t lost_names;
 	uint64_t lost_devices;
+	uint64_t lost_graphs;
 };
 
 /*

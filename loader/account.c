@@ -7,6 +7,7 @@
 
 #include "loader/base/fault.h"
 #include "loader/base/table.h"
+#include "loader/graph_book.h"
 #include "loader/join.h"
 #include "loader/runs.h"
 #include "loader/stacks.h"
@@ -28,6 +29,7 @@ struct account {
 	struct join *join;
 	struct table *names;		/* generation -> sizes << 32 | work, both of works.h */
 	struct table *latest;		/* function -> generation */
+	struct graph_book *graphs;
 	struct table *strata;		/* stratum of the channel -> of strata.h */
 	struct table *runs;		/* launch id -> number of its run (runs.h), while it waits */
 	uint32_t in_runs;		/* launches of its runs that are not whole yet */
@@ -53,8 +55,9 @@ struct account *account__new(struct account_shared *shared, uint32_t process)
 	a->names = table__new();
 	a->latest = table__new();
 	a->strata = table__new();
+	a->graphs = graph_book__new(shared->graphs);
 	a->runs = table__new();
-	if (a->join && a->names && a->latest && a->strata && a->runs)
+	if (a->join && a->names && a->latest && a->strata && a->graphs && a->runs)
 		return a;
 	account__free(a);
 	return NULL;
@@ -68,6 +71,7 @@ void account__free(struct account *a)
 	table__free(a->names);
 	table__free(a->latest);
 	table__free(a->strata);
+	graph_book__free(a->graphs);
 	table__free(a->runs);
 	free(a);
 }
@@ -75,12 +79,19 @@ void account__free(struct account *a)
 void account__new_session(struct account *a)
 {
 	struct table *none = table__new();
+	struct graph_book *book;
 
 	/* Else two strata are one, of both sessions. */
 	if (!none)
 		return;
 	table__free(a->strata);
 	a->strata = none;
+	/* Nor do generations of graphs go on where another program was executed. */
+	book = graph_book__new(a->shared->graphs);
+	if (!book)
+		return;
+	graph_book__free(a->graphs);
+	a->graphs = book;
 }
 
 uint64_t account__seen(const struct account *a)
@@ -141,6 +152,30 @@ static bool find_stratum(struct account *a, uint32_t word, uint32_t weight, bool
 	return true;
 }
 
+/* The number of what it runs and a kernel's sizes; 0: not known. 0 or -ENOMEM. */
+static int find_work(struct account *a, const struct channel_result *r, struct tally_key *key)
+{
+	uint64_t work = 0;
+
+	if (r->flags & LAUNCH_GRAPH)
+		return graph_book__find(a->graphs, r->name, &a->shared->counters.lost_graphs, &key->work);
+	if (r->flags & LAUNCH_COPY)
+		work = r->copy;
+	else if (!r->name || !table__get(a->names, r->name, &work))
+		work = 0;
+	key->work = (uint32_t)work;
+	key->sizes = (uint32_t)(work >> 32);
+	return 0;
+}
+
+static int add_shape(struct account *a, const struct tally_key *key, const struct join_launch *launch,
+		     uint32_t stands_for, uint64_t ns)
+{
+	if (!launch || key->kind != TALLY_LAUNCH || key->flags & TALLY_GRAPH || !key->work)
+		return 0;
+	return shapes__add(a->shared->shapes, a->process, key->work, &launch->shape, ns, stands_for);
+}
+
 static int add_to(struct account *a, uint64_t launch, uint32_t run, uint32_t entry)
 {
 	uint32_t whole;
@@ -189,28 +224,28 @@ static int add_result(struct account *a, const struct join_launch *launch, uint3
 		.weight = r->stands_for, .block = r->stratum >> CHANNEL_BLOCK_SHIFT,
 		.count = 1, .bytes = r->bytes,
 	};
-	uint64_t work = 0;
+	int err;
 
 	(copy ? counters->copies_by_cause : counters->by_cause)[r->cause] += r->stands_for;
+	if (r->cause == CAUSE_CAPTURED && launch)
+		return graph_book__captured(a->graphs, r->launch, launch->stack);
 	if (has_not_run(r))
 		return 0;
-	if (copy)
-		key.work = r->copy;
-	else if (r->name && table__get(a->names, r->name, &work))
-		key.work = (uint32_t)work;
-	key.sizes = (uint32_t)(work >> 32);
-	if (r->cause == CAUSE_NONE && r->launches > 1)
+	err = find_work(a, r, &key);
+	if (!err && r->cause == CAUSE_NONE && r->launches > 1)
 		return add_to_run(a, &key, r);
-	if (r->cause == CAUSE_NONE) {
+	if (!err && r->cause == CAUSE_NONE) {
 		add.timed = 1;
 		add.others = r->weight - 1;
 		if (!calibrate(a, r, &add.ns))
 			key.flags |= TALLY_UNCALIBRATED;
 		counters->graphs += key.flags & TALLY_GRAPH ? r->stands_for : 0;
+		counters->graphs_whole += key.flags & TALLY_GRAPH && !key.work ? r->stands_for : 0;
+		err = add_shape(a, &key, launch, r->stands_for, add.ns);
 	}
 	add.untimed = launches__by_mean((enum launch_cause)r->cause);
 	add.left_out = r->cause == CAUSE_OUTSTANDING;
-	return tally__add(a->shared->tally, &key, &add);
+	return err ? err : tally__add(a->shared->tally, &key, &add);
 }
 
 /* The part of it that lies in the capture. */
@@ -293,6 +328,14 @@ static int leave_run(struct account *a, const struct channel_result *r)
 	return add_to(a, r->launch, (uint32_t)run, RUNS_NO_ENTRY);
 }
 
+/* One that is none of the capture's: a graph that is captured before may be launched later. */
+static int take_outside(struct account *a, const struct join_launch *launch, const struct channel_result *r)
+{
+	if (r->cause == CAUSE_CAPTURED)
+		return graph_book__captured(a->graphs, r->launch, launch->stack);
+	return leave_run(a, r);
+}
+
 static int on_joined(void *ctx, const struct join_launch *launch, const struct channel_result *r)
 {
 	struct channel_result no_end = { .cause = CAUSE_NO_END, .device = -1, .stands_for = 1 };
@@ -312,14 +355,14 @@ static int on_joined(void *ctx, const struct join_launch *launch, const struct c
 	if (err)
 		return err;
 	if (outside)
-		return r ? leave_run(a, r) : 0;
+		return r ? take_outside(a, launch, r) : 0;
 	if (!r && launch) {
 		no_end.stands_for = launch->weight;
 		no_end.stratum = launch->stratum;
 		no_end.flags = (uint16_t)launch->flags;
 		no_end.copy = launch->copy;
 		no_end.bytes = launch->bytes;
-		if (table__get(a->latest, launch->function, &name))
+		if (!(launch->flags & LAUNCH_GRAPH) && table__get(a->latest, launch->function, &name))
 			no_end.name = (uint32_t)name;
 	}
 	counters = &a->shared->counters;
@@ -341,6 +384,9 @@ int account__launch(struct account *a, const struct rec_launch *rec, uint32_t st
 		.stratum = rec->stratum, .id = rec->id, .time = rec->head.time,
 	};
 
+	memcpy(launch.shape.grid, rec->grid, sizeof(rec->grid));
+	memcpy(launch.shape.block, rec->block, sizeof(rec->block));
+	launch.shape.shared_bytes = rec->shared_bytes;
 	if (CHANNEL_STRATUM(launch.stratum) >= CHANNEL_STRATA)
 		launch.stratum = 0;
 	if (rec->flags & LAUNCH_COPY) {
@@ -450,6 +496,13 @@ static void on_device(void *ctx, const struct channel_device *d)
 				   &a->calibration[d->device]);
 }
 
+static void on_graph(void *ctx, const struct channel_graph *g, uint32_t nr)
+{
+	struct account *a = ctx;
+
+	a->no_memory |= graph_book__add(a->graphs, g, nr, a->names, &a->shared->counters.lost_graphs) != 0;
+}
+
 const struct channel_handler account__handler = {
-	.result = on_result, .name = on_name, .device = on_device,
+	.result = on_result, .name = on_name, .device = on_device, .graph = on_graph,
 };

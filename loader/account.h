@@ -12,7 +12,9 @@
 #include "bpf/gpucollect.h"
 #include "gpu_timing/calibrations.h"
 #include "gpu_timing/reader.h"
+#include "loader/graphs.h"
 #include "loader/launches.h"
+#include "loader/shapes.h"
 #include "loader/strata.h"
 #include "loader/works.h"
 
@@ -23,6 +25,8 @@ struct account_shared {
 	struct tally *tally;
 	struct works *works;
 	struct strata *strata;
+	struct graphs *graphs;
+	struct shapes *shapes;
 	const struct calibrations *calibrations;	/* of this machine; NULL: none */
 	struct runs *runs;
 	struct launches_counters counters;

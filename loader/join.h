@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "gpu_timing/channel.h"
+#include "loader/shapes.h"
 
 struct join;
 
@@ -23,6 +24,7 @@ struct join_launch {
 	uint32_t copy;		/* of a copy: enum copy_kind */
 	uint64_t bytes;
 	uint32_t weight, stratum;	/* of its probe */
+	struct shape shape;	/* of a kernel's launch */
 	bool outside;		/* not of the capture: neither it nor its result counts */
 	uint64_t id;		/* of a wait or copy */
 	uint64_t time;		/* CLOCK_MONOTONIC ns: of its probe */

@@ -34,9 +34,11 @@ struct launches *launches__new(const struct launches_config *config)
 	l->shared.calibrations = config->calibrations;
 	l->shared.works = works__new();
 	l->shared.strata = strata__new();
+	l->shared.graphs = graphs__new();
+	l->shared.shapes = shapes__new();
 	l->shared.runs = runs__new();
 	l->shared.to = UINT64_MAX;
-	if (l->shared.works && l->shared.strata && l->shared.runs)
+	if (l->shared.works && l->shared.strata && l->shared.graphs && l->shared.shapes && l->shared.runs)
 		return l;
 	launches__free(l);
 	return NULL;
@@ -62,6 +64,8 @@ void launches__free(struct launches *l)
 	runs__free(l->shared.runs);
 	works__free(l->shared.works);
 	strata__free(l->shared.strata);
+	graphs__free(l->shared.graphs);
+	shapes__free(l->shared.shapes);
 	free(l);
 }
 
@@ -225,6 +229,16 @@ const char *launches__copy_name(uint32_t work)
 struct strata *launches__strata(const struct launches *l)
 {
 	return l->shared.strata;
+}
+
+const struct graphs *launches__graphs(const struct launches *l)
+{
+	return l->shared.graphs;
+}
+
+const struct shapes *launches__shapes(const struct launches *l)
+{
+	return l->shared.shapes;
 }
 
 const char *launches__name(const struct launches *l, uint32_t work)

@@ -16,6 +16,8 @@
 #include "loader/tally.h"
 
 struct launches;
+struct graphs;
+struct shapes;
 struct runs;
 
 /* The library in a process says that it can't time there (enum channel_reason, detail). */
@@ -57,7 +59,9 @@ struct launches_counters {
 	uint64_t waiting;		/* waits under way at the end */
 	uint64_t lost_results;		/* channel full: these launches have no time */
 	uint64_t lost_names;
+	uint64_t lost_graphs;		/* graphs of which it isn't known what they run, for want of room */
 	uint64_t graphs;		/* graph launches timed as a whole */
+	uint64_t graphs_whole;		/* those of them of which it isn't known what they run */
 	uint64_t in_runs;		/* launches that have a time together with others */
 	uint64_t libraries;		/* processes that had the library */
 	uint64_t bad_channels;		/* channels that held nonsense */
@@ -110,6 +114,9 @@ const struct runs *launches__runs(const struct launches *l);
 const char *launches__name(const struct launches *l, uint32_t work);
 /* The same of a copy: "memcpy HtoD". */
 const char *launches__copy_name(uint32_t work);
+/* What graphs run, by `work` of their entries, and how long kernels take. As long as the launches live. */
+const struct graphs *launches__graphs(const struct launches *l);
+const struct shapes *launches__shapes(const struct launches *l);
 /* What the records stand for; as long as the launches live. */
 struct strata *launches__strata(const struct launches *l);
 

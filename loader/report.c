@@ -10,6 +10,7 @@
 #include "bpf/gpucollect.h"
 #include "loader/base/table.h"
 #include "loader/base/text.h"
+#include "loader/graphs.h"
 #include "loader/path.h"
 #include "loader/widths.h"
 #include "loader/works.h"
@@ -102,6 +103,63 @@ static int add_path(struct report *r, uint32_t parent, uint32_t *node)
 	return profile__path(r->profile, parent, frames, nr, node);
 }
 
+/* What one such node takes otherwise: in the same shape, if one was timed. Negative: not known. */
+static double mean_of(const struct report *r, uint32_t process, const struct graph_member *m)
+{
+	const struct shapes *shapes = launches__shapes(r->in->launches);
+	double ns;
+
+	/* A copy's time is by its bytes, which aren't known here. */
+	if (m->copy || !m->work)
+		return -1;
+	return shapes__mean(shapes, process, m->work, &m->shape, &ns) ||
+	       widths__mean(r->widths, process, m->work, &ns) ? ns : -1;
+}
+
+/* Its frame, below the graph's, and between them those from which it was captured. */
+static int add_member(struct report *r, const struct process *p, uint32_t graph, const struct graph_member *m,
+		      uint32_t *node)
+{
+	const struct tally_key key = {
+		.kind = m->copy ? TALLY_COPY : TALLY_LAUNCH, .work = m->copy ? m->copy - 1 : m->work,
+	};
+	int err = 0;
+
+	path__clear(r->path);
+	if (m->stack != STACKS_NONE)
+		err = path__add_stack(r->path, p, m->stack, true);
+	if (!err)
+		err = gpu_frame(r, &key);
+	return err ? err : add_path(r, graph, node);
+}
+
+/* A graph: what it runs, each with a part of its time. */
+static int add_graph(struct report *r, const struct tally_value *v, uint32_t node, uint32_t labels)
+{
+	const struct process *p = processes__at(r->in->processes, v->key.process);
+	const struct graph_member *m;
+	struct share *shares;
+	size_t nr = 0, i;
+	int err = 0;
+
+	m = r->in->launches ? graphs__get(launches__graphs(r->in->launches), v->key.work, &nr) : NULL;
+	if (!m)
+		return widths__add(r->widths, v, node, labels);
+	shares = calloc(nr, sizeof(*shares));
+	if (!shares)
+		return -ENOMEM;
+	for (i = 0; i < nr && !err; i++) {
+		shares[i].count = m[i].count;
+		shares[i].mean = mean_of(r, v->key.process, &m[i]);
+		err = add_member(r, p, node, &m[i], &shares[i].node);
+	}
+	shares__weigh(shares, nr);
+	if (!err)
+		err = widths__add_graph(r->widths, v, node, labels, shares, nr);
+	free(shares);
+	return err;
+}
+
 static int add_entry(struct report *r, const struct tally_value *v)
 {
 	const struct process *p = processes__at(r->in->processes, v->key.process);
@@ -136,7 +194,11 @@ static int add_entry(struct report *r, const struct tally_value *v)
 		err = add_path(r, node, &node);
 	if (!err)
 		err = profile__labels(r->profile, &labels, &label);
-	return err ? err : widths__add(r->widths, v, node, label);
+	if (err)
+		return err;
+	if (v->key.flags & TALLY_GRAPH)
+		return add_graph(r, v, node, label);
+	return widths__add(r->widths, v, node, label);
 }
 
 static int compare_words(const void *left, const void *right)

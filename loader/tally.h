@@ -30,7 +30,8 @@ struct tally_key {
 	uint32_t tid;
 	uint32_t user;		/* stacks.h */
 	uint32_t kernel;	/* stacks.h; STACKS_NONE: the sample hit user code, or a launch */
-	/* Launches: number of the kernel's name (works.h), 0: unknown. Copies: enum copy_kind. */
+	/* Launches: number of the kernel's name (works.h) or of the graph (graphs.h), 0: unknown. Copies:
+	 * enum copy_kind. */
 	uint32_t work;
 	uint32_t flags;		/* enum tally_flags */
 	int32_t device;		/* ordinal in the process; -1: unknown */

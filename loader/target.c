@@ -292,6 +292,7 @@ void target__finish(struct target *t, uint64_t time)
 	if (t->channel) {
 		channel__counters(t->channel, &c);
 		counters->lost_results += credible(t, c.lost_results);
+		counters->lost_graphs += credible(t, c.lost_graphs);
 		counters->lost_names += credible(t, c.lost_names) + credible(t, c.names_lost);
 	}
 }

@@ -50,7 +50,7 @@ static int find_means(struct widths *w)
 		const struct tally_value *v = tally__at(w->tally, i);
 		const struct estimate_times times = times_of(w, v);
 
-		/* What has no name isn't known to be alike; nor are graphs. */
+		/* What has no name isn't known to be alike; nor is a graph of which nothing is known. */
 		if (!times.timed || !v->key.work)
 			continue;
 		if (!table__get(w->means, mean_key(&v->key), &at)) {
@@ -109,6 +109,16 @@ static const struct estimate_times *mean_of(const struct widths *w, const struct
 	return table__get(w->means, mean_key(&v->key), &at) ? &w->mean[at] : NULL;
 }
 
+bool widths__mean(const struct widths *w, uint32_t process, uint32_t work, double *ns)
+{
+	const struct tally_key key = { .kind = TALLY_LAUNCH, .process = process, .work = work };
+	const struct estimate_times none = { 0 };
+	uint64_t at;
+
+	return work && table__get(w->means, mean_key(&key), &at) &&
+	       estimate__mean(&none, &w->mean[at], false, ns);
+}
+
 static int add_unknown(struct widths *w, const struct tally_value *v)
 {
 	if (v->key.kind == TALLY_COPY)
@@ -135,29 +145,62 @@ static double untimed_ns(struct widths *w, const struct tally_value *v)
 	return ns;
 }
 
+/* Where an entry's values go. */
+struct place {
+	uint32_t node, labels;
+	const struct share *shares;	/* of its time; or NULL */
+	size_t nr_shares;
+};
+
+/* The launches are the graph's, their time is what it runs. */
+static int add_shared(struct widths *w, const struct place *at, unsigned int flags, uint64_t ns,
+		      uint64_t count)
+{
+	uint64_t *part = calloc(at->nr_shares, sizeof(*part));
+	int err;
+
+	if (!part)
+		return -ENOMEM;
+	shares__split(at->shares, at->nr_shares, ns, part);
+	err = profile__add(w->profile, at->node, at->labels, PROFILE_GPU_NS, flags, 0, count);
+	for (size_t i = 0; i < at->nr_shares && !err; i++)
+		if (part[i])
+			err = profile__add(w->profile, at->shares[i].node, at->labels, PROFILE_GPU_NS,
+					   flags | PROFILE_SHARED, part[i], 0);
+	free(part);
+	return err;
+}
+
+static int add_value(struct widths *w, const struct place *at, enum profile_metric metric, unsigned int flags,
+		     uint64_t value, uint64_t count)
+{
+	if (metric == PROFILE_GPU_NS && at->shares)
+		return add_shared(w, at, flags, value, count);
+	return profile__add(w->profile, at->node, at->labels, metric, flags, value, count);
+}
+
 /* A part of it that was measured, one that was estimated, and how sure the second is. */
-static int add_parts(struct widths *w, uint32_t node, uint32_t labels, enum profile_metric metric,
-		     unsigned int flags, const uint64_t measured[2], const uint64_t all[2], double variance)
+static int add_parts(struct widths *w, const struct place *at, enum profile_metric metric, unsigned int flags,
+		     const uint64_t measured[2], const uint64_t all[2], double variance)
 {
 	uint64_t rest[2] = { all[0] > measured[0] ? all[0] - measured[0] : 0,
 			     all[1] > measured[1] ? all[1] - measured[1] : 0 };
 	int err = 0;
 
 	if (all[1] > rest[1] || all[0] > rest[0])
-		err = profile__add(w->profile, node, labels, metric, flags, all[0] - rest[0],
-				   all[1] - rest[1]);
+		err = add_value(w, at, metric, flags, all[0] - rest[0], all[1] - rest[1]);
 	if (err || (!rest[0] && !rest[1]))
 		return err;
 	flags |= PROFILE_ESTIMATED;
-	err = profile__add(w->profile, node, labels, metric, flags, rest[0], rest[1]);
+	err = add_value(w, at, metric, flags, rest[0], rest[1]);
 	if (!err && variance > 0)
-		err = profile__add_variance(w->profile, node, labels, metric, flags, variance);
+		err = profile__add_variance(w->profile, at->node, at->labels, metric, flags, variance);
 	return err;
 }
 
 /* Launches and copies: `all` are they, those of a stratum exact in sum. */
-static int add_count(struct widths *w, const struct tally_value *v, uint32_t node, uint32_t labels,
-		     double scale, uint64_t all)
+static int add_count(struct widths *w, const struct tally_value *v, const struct place *at, double scale,
+		     uint64_t all)
 {
 	uint32_t id = v->key.stratum;
 	bool copy = v->key.kind == TALLY_COPY;
@@ -169,7 +212,7 @@ static int add_count(struct widths *w, const struct tally_value *v, uint32_t nod
 		seen[1] = v->records < all ? v->records : all;
 		seen[0] = copy ? whole((double)seen[1] * each) : seen[1];
 	}
-	return add_parts(w, node, labels, copy ? PROFILE_BYTES : PROFILE_LAUNCHES, 0, seen, values,
+	return add_parts(w, at, copy ? PROFILE_BYTES : PROFILE_LAUNCHES, 0, seen, values,
 			 v->count_variance * scale * scale * each * each);
 }
 
@@ -200,8 +243,8 @@ static double means_variance(const struct tally_value *v)
 }
 
 /* `count` launches stand in the result: those that have a time are not more. */
-static int add_time(struct widths *w, const struct tally_value *v, uint32_t node, uint32_t labels,
-		    unsigned int flags, double scale, uint64_t count)
+static int add_time(struct widths *w, const struct tally_value *v, const struct place *at, unsigned int flags,
+		    double scale, uint64_t count)
 {
 	double ns = v->untimed ? untimed_ns(w, v) : 0, variance = means_variance(v);
 	const struct estimate_times *share = share_of(w, v);
@@ -219,25 +262,23 @@ static int add_time(struct widths *w, const struct tally_value *v, uint32_t node
 	}
 	w->variance += variance;
 	if (!err && share->timed)
-		err = profile__add(w->profile, node, labels, PROFILE_GPU_NS, flags | PROFILE_ESTIMATED,
-				   share->ns, share->timed);
+		err = add_value(w, at, PROFILE_GPU_NS, flags | PROFILE_ESTIMATED, share->ns, share->timed);
 	if (err || (!all[0] && !all[1]))
 		return err;
-	return add_parts(w, node, labels, PROFILE_GPU_NS, flags, seen, all, variance);
+	return add_parts(w, at, PROFILE_GPU_NS, flags, seen, all, variance);
 }
 
 /* Of copies' waits the number of the stratum says nothing: not all of its copies wait. */
-static int add_wait(struct widths *w, const struct tally_value *v, uint32_t node, uint32_t labels,
-		    double scale)
+static int add_wait(struct widths *w, const struct tally_value *v, const struct place *at, double scale)
 {
 	const uint64_t seen[2] = { v->seen_ns, v->seen_timed };
 	const uint64_t all[2] = { v->key.stratum ? whole((double)v->ns * scale) : v->ns,
 				  v->key.stratum ? whole((double)v->timed * scale) : v->timed };
 
-	return add_parts(w, node, labels, PROFILE_WAIT_NS, 0, seen, all, v->ns_variance * scale * scale);
+	return add_parts(w, at, PROFILE_WAIT_NS, 0, seen, all, v->ns_variance * scale * scale);
 }
 
-int widths__add(struct widths *w, const struct tally_value *v, uint32_t node, uint32_t labels)
+static int add_entry(struct widths *w, const struct tally_value *v, const struct place *at)
 {
 	unsigned int flags = v->key.flags & TALLY_UNCALIBRATED ? PROFILE_UNCALIBRATED : 0;
 	uint32_t id = v->key.stratum;
@@ -246,15 +287,30 @@ int widths__add(struct widths *w, const struct tally_value *v, uint32_t node, ui
 	int err;
 
 	if (v->key.kind == TALLY_SAMPLE)
-		return profile__add(w->profile, node, labels, PROFILE_CPU_NS, 0,
+		return profile__add(w->profile, at->node, at->labels, PROFILE_CPU_NS, 0,
 				    v->count * w->period_ns, v->count);
 	if (v->key.kind == TALLY_WAIT)
-		return add_wait(w, v, node, labels, scale);
+		return add_wait(w, v, at, scale);
 	all = id ? strata__round(w->strata, id, (double)v->count * scale) : v->count;
-	err = add_count(w, v, node, labels, scale, all);
+	err = add_count(w, v, at, scale, all);
 	if (v->key.kind == TALLY_COPY)
 		flags |= PROFILE_OF_COPIES;
-	return err ? err : add_time(w, v, node, labels, flags, scale, all);
+	return err ? err : add_time(w, v, at, flags, scale, all);
+}
+
+int widths__add(struct widths *w, const struct tally_value *v, uint32_t node, uint32_t labels)
+{
+	const struct place at = { .node = node, .labels = labels };
+
+	return add_entry(w, v, &at);
+}
+
+int widths__add_graph(struct widths *w, const struct tally_value *v, uint32_t node, uint32_t labels,
+		      const struct share *shares, size_t nr)
+{
+	const struct place at = { .node = node, .labels = labels, .shares = shares, .nr_shares = nr };
+
+	return add_entry(w, v, &at);
 }
 
 void widths__finish(struct widths *w)

@@ -7,10 +7,13 @@
 #ifndef LOADER_WIDTHS_H
 #define LOADER_WIDTHS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "loader/profile/profile.h"
 #include "loader/runs.h"
+#include "loader/shares.h"
 #include "loader/strata.h"
 #include "loader/tally.h"
 
@@ -26,6 +29,11 @@ void widths__free(struct widths *w);	/* NULL is fine */
 
 /* An entry of that tally, at its place in the model; each once. 0 or -ENOMEM. */
 int widths__add(struct widths *w, const struct tally_value *v, uint32_t node, uint32_t labels);
+/* The same of a graph whose time is split among what it runs; weighed, nr > 0. */
+int widths__add_graph(struct widths *w, const struct tally_value *v, uint32_t node, uint32_t labels,
+		      const struct share *shares, size_t nr);
+/* What launches of a kernel took on average, of any shape; false: none was timed. */
+bool widths__mean(const struct widths *w, uint32_t process, uint32_t work, double *ns);
 /* After the last one: what holds of all together, into the profile's run. */
 void widths__finish(struct widths *w);
 

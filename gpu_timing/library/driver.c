@@ -138,6 +138,12 @@ static bool take_calls(struct driver *d)
 	d->kernel_name = call(d, "cuKernelGetName");
 	d->func_attribute = call(d, "cuFuncGetAttribute");
 	d->kernel_attribute = call(d, "cuKernelGetAttribute");
+	d->graph_nodes = call(d, "cuGraphGetNodes");
+	d->node_type = call(d, "cuGraphNodeGetType");
+	d->kernel_node = call(d, "cuGraphKernelNodeGetParams_v2");
+	d->child_graph = call(d, "cuGraphChildGraphNodeGetGraph");
+	d->capture_info = call(d, "cuStreamGetCaptureInfo_v2");
+	d->capture_info_v3 = call(d, "cuStreamGetCaptureInfo_v3");
 	return d->version && d->device_name && d->ctx_get_current && d->ctx_get_device &&
 	       d->primary_state && d->stream_get_ctx && d->stream_is_capturing &&
 	       d->exchange_mode && d->event_create && d->event_record && d->elapsed;

@@ -9,6 +9,7 @@
 
 #include <linux/types.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "gpu_timing/channel.h"
@@ -52,6 +53,17 @@ struct driver {
 	CUresult (*func_attribute)(int *value, CUfunction_attribute which, CUfunction function);
 	CUresult (*kernel_attribute)(int *value, CUfunction_attribute which, CUkernel kernel,
 				     CUdevice device);
+	/* Nodes of graphs, any of which may be NULL; `params`: struct kernel_node. */
+	CUresult (*graph_nodes)(CUgraph graph, CUgraphNode *nodes, size_t *nr);
+	CUresult (*node_type)(CUgraphNode node, int *type);
+	CUresult (*kernel_node)(CUgraphNode node, void *params);
+	CUresult (*child_graph)(CUgraphNode node, CUgraph *graph);
+	/* What a stream captures into; the second has edges. Either may be NULL. */
+	CUresult (*capture_info)(CUstream stream, CUstreamCaptureStatus *status, uint64_t *id, CUgraph *graph,
+				 const CUgraphNode **nodes, size_t *nr);
+	CUresult (*capture_info_v3)(CUstream stream, CUstreamCaptureStatus *status, uint64_t *id,
+				    CUgraph *graph, const CUgraphNode **nodes, const void **edges,
+				    size_t *nr);
 };
 
 /*

@@ -20,7 +20,7 @@
  */
 static enum launch_cause find_stream(struct call *call)
 {
-	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+	struct capture_answer *a = &call->answer;
 	struct channel_launch *l = &call->t->launch;
 	struct context *current = NULL;
 	CUcontext handle = NULL;
@@ -29,12 +29,16 @@ static enum launch_cause find_stream(struct call *call)
 		if (lib.driver.ctx_get_current(&handle) || !handle)
 			return CAUSE_OTHER_CONTEXT;
 	}
-	call->error = lib.driver.stream_is_capturing(call->stream, &status);
+	if (likely(!a->asked)) {
+		a->status = CU_STREAM_CAPTURE_STATUS_NONE;
+		a->error = lib.driver.stream_is_capturing(call->stream, &a->status);
+	}
+	call->error = a->error;
 	if (call->error) {
 		l->flags |= LAUNCH_STREAM_UNKNOWN;
 		return CAUSE_CAPTURED;
 	}
-	if (status != CU_STREAM_CAPTURE_STATUS_NONE) {
+	if (a->status != CU_STREAM_CAPTURE_STATUS_NONE) {
 		l->flags |= LAUNCH_CAPTURED;
 		return CAUSE_CAPTURED;
 	}
@@ -165,7 +169,8 @@ void launch__begin(struct call *call, CUstream stream)
 	call->every = load_acquire(&lib.segment->every);
 	if (unlikely(run__any()) && call->every != 1)
 		run__lose_all();
-	call->counted = !strata__choose(t, call->every);
+	/* What goes into a capture runs later, or never: it is none of the launches that others stand for. */
+	call->counted = !capture__takes(t, stream, &call->answer) && !strata__choose(t, call->every);
 	if (call->counted) {
 		session__leave(t, call->was_inside);
 		return;
@@ -388,7 +393,9 @@ static void finish(struct call *call, CUresult result, uint64_t waited)
 
 	if (!result) {
 		note_success();
-		if (!(t->launch.flags & (LAUNCH_GRAPH | LAUNCH_COPY)))
+		if (t->launch.flags & LAUNCH_GRAPH)
+			name = graph__find(t->launch.function);
+		else if (!(t->launch.flags & LAUNCH_COPY))
 			name = name__find_run(t, t->launch.function, executed_in(call));
 	}
 	/* The events of a disturbed one take room in the stream as others do. */
@@ -404,6 +411,8 @@ static void finish(struct call *call, CUresult result, uint64_t waited)
 			run__return(call);
 		else if (t->bracket)
 			give_back(t, false);
+		if (!result && t->launch.flags & LAUNCH_CAPTURED)
+			capture__note(t, call->stream);
 		report(call, name, waited);
 	}
 	if (call->waits)

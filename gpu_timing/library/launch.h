@@ -41,6 +41,7 @@ struct call {
 	uint64_t begun;			/* CLOCK_MONOTONIC ns: the first record was made; or a copy's call */
 	uint64_t spent;			/* ns, where a budget decides */
 	uint64_t place;			/* crowd__place() */
+	struct capture_answer answer;
 	uint32_t every;			/* as the segment has it: 1: all are looked at, there are runs */
 	uint32_t seq;			/* of the stream, when this launch began in it */
 	bool counted;			/* and no more: another of its stratum stands for it */

@@ -17,8 +17,10 @@
 #include <stdint.h>
 
 #include "gpu_timing/channel.h"
+#include "gpu_timing/library/captures.h"
 #include "gpu_timing/library/context.h"
 #include "gpu_timing/library/driver.h"
+#include "gpu_timing/library/graphs.h"
 #include "gpu_timing/library/names.h"
 #include "gpu_timing/library/strata.h"
 #include "gpu_timing/library/run.h"
@@ -52,6 +54,8 @@ struct memory {
 	struct stream_table streams __attribute__((aligned(4096)));
 	struct name_table names __attribute__((aligned(4096)));
 	struct strata strata __attribute__((aligned(4096)));
+	struct graph_table graphs __attribute__((aligned(4096)));
+	struct capture_table captures __attribute__((aligned(4096)));
 	struct {
 		uint32_t open;		/* brackets that are (crowd.h), but for those around runs */
 		uint32_t runs;		/* about how many of these are (run.h): every launch has a look */
@@ -102,7 +106,7 @@ static inline bool library__is_active(void)
 	return load_relaxed(&lib.memory->guard.owner) && !load_relaxed(&lib.memory->guard.quiet);
 }
 
-/* The hook for a slot (hooks.c, upkeep.c, waits.c, holds.c, copies.c, shapes.c). */
+/* The hook for a slot: hooks.c, upkeep.c, waits.c, holds.c, copies.c, shapes.c, graph_hooks.c, captures.c. */
 void *hook__of(uint32_t slot);
 void *hook__launch(uint32_t slot);
 void *hook__upkeep(uint32_t slot);
@@ -111,5 +115,7 @@ void *hook__hold(uint32_t slot);
 void *hook__copy(uint32_t slot);
 void *hook__order(uint32_t slot);	/* holds.c */
 void *hook__shape(uint32_t slot);
+void *hook__graph(uint32_t slot);
+void *hook__capture(uint32_t slot);
 
 #endif

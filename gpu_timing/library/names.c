@@ -214,11 +214,27 @@ uint32_t name__find_run(struct thread *t, uint64_t function, const struct contex
 	return find(t, function, c);
 }
 
+uint32_t name__known(struct thread *t, uint64_t function)
+{
+	struct name_entry *e = function ? entry_of(function) : NULL;
+	uint32_t generation = e ? (uint32_t)(load_acquire(&e->state) >> 32) : 0;
+
+	return generation >= load_relaxed(&table()->first) ? generation : name__find(t, function);
+}
+
 void name__note(uint64_t function, enum handle_kind kind)
 {
 	struct name_entry *e = function ? entry_of(function) : NULL;
 
 	if (e)
+		store_relaxed(&e->kind, (uint32_t)kind);
+}
+
+void name__suppose(uint64_t function, enum handle_kind kind)
+{
+	struct name_entry *e = function ? entry_of(function) : NULL;
+
+	if (e && load_relaxed(&e->kind) == HANDLE_UNKNOWN)
 		store_relaxed(&e->kind, (uint32_t)kind);
 }
 

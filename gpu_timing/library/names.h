@@ -49,7 +49,14 @@ void name__begin(void);
 uint32_t name__find(struct thread *t, uint64_t function);
 /* The same of one that was executed, in that context; NULL: it isn't known in which. */
 uint32_t name__find_run(struct thread *t, uint64_t function, const struct context *c);
+/*
+ * The same of one that a graph has, which may be gone by now: asked only if it hasn't been in this session.
+ * Whoever puts it into the graph asks.
+ */
+uint32_t name__known(struct thread *t, uint64_t function);
 void name__note(uint64_t function, enum handle_kind kind);
+/* The same where nothing is known of the handle. */
+void name__suppose(uint64_t function, enum handle_kind kind);
 /* Before an unload: all that was asked so far must be asked again. */
 void name__forget_all(void);
 

@@ -18,6 +18,11 @@ void pace__spend(struct pace *p, uint64_t ns)
 	p->cost += ((double)ns - p->cost) / (p->records < 16 ? (double)p->records : 16);
 }
 
+void pace__owe(struct pace *p, uint64_t ns)
+{
+	p->credit -= (int64_t)ns;
+}
+
 /* A second's worth. */
 static int64_t worth(struct sampling how)
 {

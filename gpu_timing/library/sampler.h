@@ -55,6 +55,9 @@ struct sampling {
 /* Something was spent on one record, ns. One that took extremely long was interrupted: it counts as less. */
 void pace__spend(struct pace *p, uint64_t ns);
 
+/* What is no record, however long it took. */
+void pace__owe(struct pace *p, uint64_t ns);
+
 /*
  * Whether it owes more than a second's worth: then a stratum that is met for the first time had better not
  * begin with all its launches, but share one with others.

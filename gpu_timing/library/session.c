@@ -125,6 +125,8 @@ enum channel_reason session__begin(const void *caller, uint32_t *detail)
 	if (!empty)
 		return REASON_STRAGGLER;
 	name__begin();
+	graphs__begin();
+	captures__begin();
 	stream__retire_all();
 	context__begin();
 	strata__begin();
@@ -157,6 +159,8 @@ enum channel_reason session__arm(uint32_t *detail)
 
 	if (reason)
 		return reason;
+	graphs__armed();
+	captures__armed();
 	/* Hooks of what ends contexts and streams first: launches make us know some. */
 	__atomic_store_n(&g->quiet, 0u, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&exiting, __ATOMIC_SEQ_CST))

@@ -247,7 +247,7 @@ BATCH_HOOKS(attributes3d, SLOT_ATTRIBUTES3D, 1, SETTLE(batch3d_kind(op, 1), batc
 
 void *hook__shape(uint32_t slot)
 {
-	static void *const hooks[NR_CHANNEL_SLOTS - SLOT_SHAPES] = {
+	static void *const hooks[SLOT_GRAPHS - SLOT_SHAPES] = {
 #define COPY_AT(slot) [slot - SLOT_SHAPES]
 		COPY_HOOKED(SLOT_COPY2D, copy2d), COPY_HOOKED(SLOT_COPY3D, copy3d),
 		COPY_HOOKED(SLOT_PEER3D, peer3d), COPY_HOOKED(SLOT_HTOA, htoa),

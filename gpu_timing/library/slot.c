@@ -310,6 +310,17 @@ enum channel_reason slot__arm(uint32_t *detail)
 	return REASON_NONE;
 }
 
+bool slot__is_missed(uint32_t i)
+{
+	uint64_t size, entry = (uint64_t)driver__entry(&lib.driver, symbol(i), &size);
+
+	/* It may be another name of an entry that we have. */
+	for (uint32_t k = 1; entry && k < NR_CHANNEL_SLOTS; k++)
+		if (slots[k].entry == entry && slots[k].address && holds_ours(k))
+			return false;
+	return entry;
+}
+
 void slot__restore(void)
 {
 	/* Under a system-call filter an unusual call may be the program's end: hooks then stay. */

@@ -8,6 +8,7 @@
 #define LIBRARY_SLOT_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "gpu_timing/channel.h"
@@ -16,6 +17,8 @@
 enum channel_reason slot__prepare(uint32_t *detail);
 /* Puts our hooks in. On failure all is as before. */
 enum channel_reason slot__arm(uint32_t *detail);
+/* The driver has that entry, and calls of it pass us by. */
+bool slot__is_missed(uint32_t slot);
 /* Takes out those that still hold ours; somebody else's stay. */
 void slot__restore(void);
 /* Notes which still hold ours: a tool may have put its own over them. */

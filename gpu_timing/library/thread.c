@@ -33,6 +33,7 @@ static void prepare(struct thread *t, uint32_t index)
 	t->random = t->next_id + clock__ns();
 	t->frame = NULL;
 	t->inside = t->open = t->disturbed = 0;
+	t->captures = t->in_vain = t->captured = 0;
 	t->at = 0;
 	store_relaxed(&t->counters->waiting, 0ull);
 	while (nr <= index && !__atomic_compare_exchange_n(&lib.segment->nr_threads, &nr,

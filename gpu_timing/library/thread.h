@@ -9,6 +9,7 @@
 
 #include <linux/types.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "gpu_timing/channel.h"
@@ -30,6 +31,9 @@ struct thread {
 	uint32_t entered;		/* bool: counted as active in it */
 	uint32_t turn;			/* of that launch: another value means that it was given up */
 	uint32_t inside;		/* bool: of the session (session.h) */
+	uint32_t captures;		/* begun by it, and perhaps not ended (captures.h) */
+	uint32_t in_vain;		/* launches since then that went into none */
+	uint32_t captured;		/* that were looked at for their capture's sake alone */
 	uint64_t next_id;		/* goes on when the element changes hands: ids are unique */
 	uint64_t random;
 	struct pace pace;

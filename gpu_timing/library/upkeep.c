@@ -54,8 +54,10 @@ static CUresult kernel_get_function(CUfunction *function, CUkernel kernel)
 		CUresult (*original)(CUstream) = lib.original[slot];		\
 										\
 		run__close(stream, false);					\
-		if (library__is_active())					\
+		if (library__is_active()) {					\
 			stream__retire(stream);					\
+			captures__stream_goes();				\
+		}								\
 		return original(stream);					\
 	}
 
@@ -71,6 +73,7 @@ static struct suspension suspend(CUcontext handle)
 		return s;
 	/* Its modules go with it. */
 	name__forget_all();
+	captures__forget_all();
 	s = context__suspend(handle);
 	errno = saved;
 	return s;
@@ -154,6 +157,7 @@ static CUresult end_unknown(CUresult (*original)(CUdevice), CUdevice device, boo
 	int saved = errno;
 
 	name__forget_all();
+	captures__forget_all();
 	context__suspend_device(device, s);
 	errno = saved;
 	r = original(device);
@@ -215,5 +219,9 @@ void *hook__of(uint32_t slot)
 		return hook__upkeep(slot);
 	if (slot < SLOT_ORDERS)
 		return hook__hold(slot);
-	return slot < SLOT_COPIES ? hook__order(slot) : hook__copy(slot);
+	if (slot < SLOT_COPIES)
+		return hook__order(slot);
+	if (slot < SLOT_GRAPHS)
+		return hook__copy(slot);
+	return slot < SLOT_CAPTURES ? hook__graph(slot) : hook__capture(slot);
 }

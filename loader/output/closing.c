@@ -161,6 +161,7 @@ static void add_gpu_time(struct text *out, const struct profile *p)
 	uint64_t total = profile__total(p, PROFILE_GPU_NS);
 	uint64_t uncalibrated = closing__gpu_part(p, PROFILE_UNCALIBRATED, PROFILE_UNCALIBRATED).ns;
 	uint64_t estimated = closing__gpu_part(p, PROFILE_ESTIMATED, PROFILE_ESTIMATED).ns;
+	uint64_t shared = closing__gpu_part(p, PROFILE_SHARED, PROFILE_SHARED).ns;
 	const struct profile_run *run = profile__run_const(p);
 	char a[TEXT_FIGURE];
 	struct text t = { 0 };
@@ -173,6 +174,9 @@ static void add_gpu_time(struct text *out, const struct profile *p)
 			     text__share(a, uncalibrated, total));
 	if (estimated)
 		text__printf(&t, "; estimated: %s", text__share(a, estimated, total));
+	if (shared)
+		text__printf(&t, "; of graphs, split among what they run by an estimate: %s",
+			     text__share(a, shared, total));
 	if (run->looked_at)
 		text__printf(&t, ", standard error of the sum: %.2g %%",
 			     100 * sqrt(run->gpu_variance) / (double)total);

@@ -95,6 +95,7 @@ static void add_captured(struct text *t, const struct profile *p)
 	const struct closing_part timed = closing__gpu_part(p, 0, PROFILE_OF_COPIES);
 	const struct closing_part uncalibrated = of_launches(p, PROFILE_UNCALIBRATED);
 	const struct closing_part estimated = of_launches(p, PROFILE_ESTIMATED);
+	const struct closing_part split = of_launches(p, PROFILE_SHARED);
 	const struct closing_part copies = closing__gpu_part(p, PROFILE_OF_COPIES, PROFILE_OF_COPIES);
 	const struct closing_part waited = closing__wait_part(p, 0, 0);
 	bool times = recorded(p, PROFILE_GPU_NS), bytes = recorded(p, PROFILE_BYTES);
@@ -111,6 +112,7 @@ static void add_captured(struct text *t, const struct profile *p)
 	number_if(t, times, "uncalibrated_ns", uncalibrated.ns);
 	number_if(t, times, "estimated", estimated.launches);
 	number_if(t, times, "estimated_ns", estimated.ns);
+	number_if(t, times, "split_ns", split.ns);
 	number_if(t, run->looked_at, "looked_at", run->looked_at);
 	number_if(t, run->looked_at, "looked_at_of", run->made);
 	number_if(t, times && run->looked_at, "gpu_error_ns",

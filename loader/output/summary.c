@@ -27,6 +27,7 @@ struct row {
 	uint64_t value;
 	uint64_t count;
 	struct range registers, shared;
+	uint64_t counted;	/* of the value what the count belongs to: not parts of graphs */
 };
 
 struct table_of {
@@ -66,6 +67,7 @@ static struct row new_row(const struct profile *p, const struct names *names, co
 
 	return (struct row){
 		.name = names__of(names, frame), .value = v->value, .count = v->count,
+		.counted = v->flags & PROFILE_SHARED ? 0 : v->value,
 		.registers = { f->registers, f->registers },
 		.shared = { f->shared_bytes, f->shared_bytes },
 	};
@@ -81,6 +83,7 @@ static void merge(struct row *to, const struct row *r)
 {
 	to->value = sum(to->value, r->value);
 	to->count = sum(to->count, r->count);
+	to->counted = sum(to->counted, r->counted);
 	if (!r->registers.high)
 		return;
 	if (to->registers.high) {
@@ -101,16 +104,18 @@ static int collect(const struct profile *p, const struct names *names, enum prof
 
 	memset(t, 0, sizeof(*t));
 	while (profile__next(p, &pos, &v)) {
-		if (v.metric != metric || !v.value)
+		if (v.metric != metric)
+			continue;
+		t->count = sum(t->count, v.count);
+		if (v.flags & PROFILE_OF_COPIES)
+			t->copies = sum(t->copies, v.count);
+		if (!v.value)
 			continue;
 		if (array__reserve((void **)&t->rows, &t->size, t->nr, sizeof(*t->rows)))
 			return -ENOMEM;
 		t->rows[t->nr++] = new_row(p, names, &v);
 		t->sized |= t->rows[t->nr - 1].registers.high != 0;
 		t->value = sum(t->value, v.value);
-		t->count = sum(t->count, v.count);
-		if (v.flags & PROFILE_OF_COPIES)
-			t->copies = sum(t->copies, v.count);
 	}
 	if (!t->nr)
 		return 0;
@@ -210,8 +215,9 @@ static void add_table(struct text *out, const struct layout *l, const struct tab
 		if (l->counted)
 			text__printf(out, " %10s", l->figure(a, r->value));
 		text__printf(out, " %12s", text__count(a, r->count));
+		/* What a graph runs has no launches of its own. */
 		if (l->mean)
-			text__printf(out, " %9s", l->figure(a, r->count ? r->value / r->count : 0));
+			text__printf(out, " %9s", r->count ? l->figure(a, r->counted / r->count) : "-");
 		if (t->sized)
 			text__printf(out, " %7s %13s", of_range(a, r, &r->registers),
 				     of_range(b, r, &r->shared));

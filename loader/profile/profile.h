@@ -27,7 +27,8 @@ enum profile_kind {
 	PROFILE_THREAD = 1,	/* name: thread name, id: tid; shown "[thread name]" */
 	PROFILE_NATIVE = 2,
 	PROFILE_KERNEL = 3,
-	PROFILE_GPU = 4,	/* work on the device, a leaf; id: enum profile_work; shown "[GPU] name" */
+	PROFILE_GPU = 4,	/* work on the device; id: enum profile_work; shown "[GPU] name"; a leaf, or a
+				 * graph above what it runs */
 	PROFILE_MARK = 5,	/* id: enum profile_mark: a place where something isn't known */
 	PROFILE_PYTHON = 6,	/* name: qualified where known; file: as in a traceback */
 	NR_PROFILE_KINDS,
@@ -43,7 +44,7 @@ enum profile_frame_flags {
 enum profile_work {
 	PROFILE_KERNEL_LAUNCH = 0,	/* name: of the kernel; NULL: not known */
 	PROFILE_KERNEL_NAMELESS = 1,	/* of a kernel that has no name */
-	PROFILE_GRAPH = 2,		/* of a graph, as a whole */
+	PROFILE_GRAPH = 2,		/* of a graph, as a whole: as far as it isn't split */
 	PROFILE_COPY = 3,		/* name: what a copy or set of memory is called */
 };
 
@@ -140,6 +141,7 @@ enum profile_value_flags {
 	PROFILE_ESTIMATED = 1,		/* shared out or scaled up, not measured by itself */
 	PROFILE_UNCALIBRATED = 2,	/* a duration whose bracket's constant isn't known */
 	PROFILE_OF_COPIES = 4,		/* device time of copies, not of launches */
+	PROFILE_SHARED = 8,		/* a graph's, split among what it runs; count 0: that's the graph's */
 };
 
 #define PROFILE_NO_LABEL UINT32_MAX

@@ -5,6 +5,8 @@
 product_check.py chains TRUTH LAUNCHES GPU [%]  truth lines against two folded files
 product_check.py cupti RECORDS LAUNCHES GPU  CUPTI's kernel records against two folded files
 product_check.py paths TRUTH LAUNCHES        the same without kernels' names and times
+product_check.py parts TRUTH GPU %           the same against what gpu_graphs says; under which captures
+product_check.py inside RECORDS GPU %        what graphs run: its parts against CUPTI's records, those over 1 %
 product_check.py total RECORDS LAUNCHES N    the same of CUPTI's records, N launches were captured
 product_check.py where FOLDED LAUNCHES       CPU time of a launch, by what it was spent on
 product_check.py speed LINES                 "HOW NAME US CPU_US": medians, as ratios to plain
@@ -34,11 +36,19 @@ def fail(text):
     print("  WRONG: " + text)
 
 
+GRAPH = "[GPU] [graph]"
+
+
+def whole(frames):
+    """A graph with all that it runs is one piece of work."""
+    return frames[:frames.index(GRAPH) + 1] if GRAPH in frames else frames
+
+
 def folded(path):
     """All but copies and sets, of which the programs here keep no account."""
     for line in open(path, encoding="utf-8", errors="replace"):
         stack, _, weight = line.rstrip("\n").rpartition(" ")
-        frames = stack.split(";")
+        frames = whole(stack.split(";"))
         if not re.match(r"\[GPU\] (memcpy|memset)\b", frames[-1]):
             yield frames, int(weight)
 
@@ -189,6 +199,62 @@ def sampled(records, gpu, percent):
     print(f"  GPU time: CUPTI {all_of / 1e6:.3f} ms, sampled {sum(got.values()) / 1e6:.3f} ms ({off:+.2f} %)")
     if abs(off) > float(percent):
         fail(f"over {percent} % off")
+
+
+def inside(records, gpu, percent):
+    """The kernels of graphs: the parts of their time against CUPTI's records of the same run family."""
+    want, got, whole_ns, split_ns = collections.Counter(), collections.Counter(), 0, 0
+    rows = [line.rstrip("\n").split("\t") for line in open(records)]
+    for row, name in zip(rows, demangled([r[4] for r in rows])):
+        want[short(name)] += int(row[3])
+    for line in open(gpu, encoding="utf-8", errors="replace"):
+        stack, _, weight = line.rstrip("\n").rpartition(" ")
+        frames = stack.split(";")
+        if GRAPH in frames:
+            whole_ns += int(weight)
+            if frames[-1] != GRAPH:
+                split_ns += int(weight)
+                got[short(frames[-1][6:])] += int(weight)
+    all_of, off = sum(want.values()), 0
+    for key, ns in want.most_common():
+        off += abs(got[key] - ns)
+        if ns >= all_of / 100:
+            print(f"  {ns / 1e6:9.3f} ms by CUPTI, {got[key] / 1e6:9.3f} ms ({(got[key] / ns - 1) * 100:+.2f} %)  {key}")
+    for key in sorted(set(got) - set(want)):
+        print(f"  not in CUPTI's records of graphs: {got[key] / 1e6:.3f} ms  {key}")
+    print(f"  graphs: CUPTI {all_of / 1e6:.3f} ms, event-timed {whole_ns / 1e6:.3f} ms, of it split {split_ns / 1e6:.3f} ms; "
+          f"the parts are off by {off / all_of * 100:.2f} % of the sum")
+    if split_ns != whole_ns:
+        fail(f"{(whole_ns - split_ns) / 1e6:.3f} ms are not split")
+    if off > all_of * float(percent) / 100:
+        fail(f"over {percent} % off")
+
+
+def parts(truth, gpu, percent):
+    """What gpu_graphs says that its graphs run, in sum over what was launched from one place."""
+    want, got = collections.Counter(), collections.Counter()
+    for line in open(truth):
+        w = line.split()
+        if w and w[0] == "inside":
+            want[w[1], w[2], w[4].split(";")[-1]] += int(w[3])
+    known = {f for path, _, origin in want for f in path.split(";") + [origin]}
+    for line in open(gpu, encoding="utf-8", errors="replace"):
+        stack, _, weight = line.rstrip("\n").rpartition(" ")
+        frames = list(map(bare, stack.split(";")))
+        if GRAPH not in frames:
+            continue
+        at = frames.index(GRAPH)
+        path = ";".join(f for f in frames[1:at] if f in known)
+        origin = [f for f in frames[at + 1:-1] if f in known]
+        what = frames[-1][6:] if len(frames) > at + 1 else "-"
+        got[path, what, origin[-1] if origin else "-"] += int(weight)
+    all_want, all_got = sum(want.values()), sum(got.values())
+    for key in sorted(set(want) | set(got)):
+        off = (got[key] / all_got) / (want[key] / all_want) * 100 - 100 if want[key] and all_got else float("inf")
+        print(f"  {want[key] / 1e3:12.2f} us {got[key] / 1e3:12.2f} us, its share {off:+8.2f} %  {' '.join(key)}")
+        # Kernels have their own start and end beside what they are told to take.
+        if not want[key] or not got[key] or abs(off) > float(percent):
+            fail(f"missing, or over {percent} % off")
 
 
 def total(records, launches, captured):
@@ -453,6 +519,7 @@ def stacks(path):
 if __name__ == "__main__":
     {"chains": chains, "paths": paths, "cupti": cupti, "total": total, "speed": speed,
      "where": where, "constants": constants, "agree": agree, "short": short_ones, "copies": copies,
-     "stacks": stacks, "sizes": sizes, "sampled": sampled, "pdl": pdl}[sys.argv[1]](*sys.argv[2:])
+     "stacks": stacks, "sizes": sizes, "sampled": sampled, "inside": inside, "parts": parts,
+     "pdl": pdl}[sys.argv[1]](*sys.argv[2:])
     print("  ok" if not bad else f"  {bad} wrong")
     sys.exit(bad != 0)

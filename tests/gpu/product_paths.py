@@ -5,6 +5,7 @@ import collections
 import re
 
 GPU = "[GPU] "
+GRAPH = "[GPU] [graph]"
 PROCESS = re.compile(r".* \(pid (\d+)\)")
 PYTHON = re.compile(r"(?P<function>.+) \((?P<file>[^()]*?|.*\.py)(?::(?P<line>\d+))?\)")
 UNKNOWN = "[unknown Python function]"
@@ -26,6 +27,8 @@ def folded(path):
         for line in f:
             stack, _, weight = line.rstrip("\n").rpartition(" ")
             frames = stack.split(";")
+            if GRAPH in frames:		# with all that it runs one piece of work
+                frames = frames[:frames.index(GRAPH) + 1]
             if not re.match(r"\[GPU\] (memcpy|memset)\b", frames[-1]):
                 yield frames, int(weight)
 

@@ -3,8 +3,8 @@
 #
 # The product on a real GPU: run.sh DIR leaves its logs in DIR. Needs root, nvcc, a python3 with PyTorch
 # and a built gpucollect (GPUCOLLECT=PATH, default build/gpucollect). PRODUCT_PARTS picks parts (gap calibrate
-# copies sizes chains pdl capture hold torch attach sampled totals waits again after speed detach cpu python captures
-# memcheck devices probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
+# copies sizes chains pdl capture graphs hold torch attach sampled totals waits again after speed detach cpu python
+# captures memcheck devices probes), PRODUCT_ROUNDS the interleaved rounds of the speed part,
 # PRODUCT_LIMIT the seconds after which no further step begins. PRODUCT_CONSTANTS="BUSY IDLE", as they stand
 # in gpu_timing/calibration.c, puts the constants that the gap part measures into a copy of the program; PRODUCT_KEEP=1 leaves those that the
 # calibrate part has saved to the parts that follow. Each step has its own
@@ -200,6 +200,41 @@ if wants capture; then
 	check 5 diff capture.plain capture.out2
 	check 10 python3 product_check.py chains capture.err folded/capture-launches.folded folded/capture-gpu.folded
 	head -40 folded/capture-gpu.folded >> "$log"
+fi
+
+if wants graphs; then
+	log=$out/9-graphs.txt
+	driver=$(ldconfig -p | awk '/libcuda\.so\.1 / { print $NF; exit }')
+	for p in gpu_graphs gpu_graph_facts; do
+		check 30 gcc -std=gnu11 -D_GNU_SOURCE -I"$root" -O2 -g -fno-optimize-sibling-calls -o $p \
+			"$root"/tests/programs/$p.c "$root"/tests/programs/gpu_app.c "$driver" -lpthread
+	done
+	# What the library relies on: none may be "no", and a name is "spin_a" wherever it can be had.
+	check 20 sh -c './gpu_graph_facts > graph-facts.plain && cat graph-facts.plain && ! grep -q ": no$" graph-facts.plain'
+	# What each kernel takes is known; what it says of a graph is what its kernels should take.
+	for how in "decode 100" "often 100" "shapes 100" "built 100" "update 100" "nodes 20" "sources 20" "again 20" "threads" "large 20000"; do
+		name=graphs-${how%% *}
+		# shellcheck disable=SC2016,SC2086
+		check 30 sh -c '"$0" --launches all --metric gpu -y -o "folded/$1.folded" -- ./gpu_graphs $2 > "$1.out"' "$gpc" "$name" "$how"
+		check 5 python3 product_check.py parts "$name.out" "folded/$name.folded" 50
+	done
+	# The cost of so many nodes, in turns; and what it says is what it says alone.
+	for i in 1 2; do
+		plain 20 graphs-large ./gpu_graphs large 20000
+		check 30 sh -c '"$0" -y -o folded/graphs-large-again.folded -- ./gpu_graphs large 20000 > graphs-large.again' "$gpc"
+		sed -n 's/^took/plain took/p' graphs-large.plain >> "$log"
+		sed -n 's/^took/recorded took/p' graphs-large.again >> "$log"
+		check 5 sh -c 'grep -v ^took graphs-large.plain > a; grep -v ^took graphs-large.again | diff a -'
+	done
+	# A decode loop of PyTorch's, from its start: the parts against the vendor's records.
+	decode='printf "\n\n" | python3 product_gated.py decode 400 > "$0"; [ $? = 3 ]'
+	step 40 env CUDA_INJECTION64_PATH="$work/product_cupti.so" PRODUCT_OUT="$work/graphs-torch.cupti" sh -c "$decode" graphs-cupti.out
+	for how in all auto; do
+		check 40 "$gpc" --launches $how --metric gpu -y -o "folded/graphs-torch-$how.folded" -- sh -c "$decode" "graphs-torch-$how.out"
+		check 5 diff graphs-cupti.out "graphs-torch-$how.out"
+		check 10 python3 product_check.py inside graphs-torch.cupti "folded/graphs-torch-$how.folded" 25
+		grep -F '[GPU] [graph];' "folded/graphs-torch-$how.folded" | head -20 >> "$log"
+	done
 fi
 
 if wants captures; then

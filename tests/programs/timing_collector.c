@@ -20,8 +20,8 @@
  *
  * Lines: state CH STATE REASON DETAIL SLOTS, device CH ORDINAL VERSION NAME, name CH GENERATION
  * FUNCTION STATUS NAME, result CH ID FUNCTION STREAM DURATION NAME CONTEXT DEVICE LAUNCHES WEIGHT
- * ENTRY FLAGS CAUSE LOAD ERROR COPY BYTES WAITED, more CH ID FURTHER…, count CH KEY VALUE, exit STATUS. CH
- * numbers the channels.
+ * ENTRY FLAGS CAUSE LOAD ERROR COPY BYTES WAITED, more CH ID FURTHER…, graph CH GENERATION and
+ * NAME:COPY:COUNT of each member, count CH KEY VALUE, exit STATUS. CH numbers the channels.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -125,7 +125,19 @@ static void on_device(void *ctx, const struct channel_device *d)
 	print_text(d->text, d->len);
 }
 
-static const struct channel_handler handler = { on_result, on_name, on_device };
+static void on_graph(void *ctx, const struct channel_graph *g, uint32_t nr)
+{
+	const struct open_channel *c = ctx;
+
+	fprintf(out, "graph %d %u", c->id, g->generation);
+	for (uint32_t i = 0; i < nr; i++)
+		fprintf(out, " %u:%u:%u", g->member[i].name, g->member[i].copy, g->member[i].count);
+	fputc('\n', out);
+}
+
+static const struct channel_handler handler = {
+	.result = on_result, .name = on_name, .device = on_device, .graph = on_graph,
+};
 
 static bool known(ino_t inode)
 {

@@ -105,6 +105,16 @@ typedef struct {
 } CUkernelNodeParams;			/* the _v2 layout */
 
 typedef struct {
+	int type, reserved0[3];
+	union {
+		CUkernelNodeParams kernel;
+		CUgraph child;
+		long long room[29];
+	};
+	long long reserved2;
+} CUgraphNodeParams;
+
+typedef struct {
 	CUfunction func;
 	unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
 	CUstream stream;
@@ -191,6 +201,7 @@ _Static_assert(sizeof(CUcopyAttributes) == 24 && sizeof(CUbatchCopy) == 112, "ba
 _Static_assert(sizeof(CUlaunchAttribute) == 72, "launch attribute");
 _Static_assert(sizeof(CUlaunchConfig) == 56, "launch configuration");
 _Static_assert(sizeof(CUkernelNodeParams) == 72, "kernel node");
+_Static_assert(sizeof(CUgraphNodeParams) == 256 && offsetof(CUgraphNodeParams, kernel) == 16, "any node");
 _Static_assert(sizeof(CUmultiDeviceLaunch) == 56, "launch parameters");
 
 #define CU_LAUNCH_ARGS \

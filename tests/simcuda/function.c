@@ -22,6 +22,15 @@ CUresult func__look(CUfunction f, CUcontext c, struct launchable *l)
 	return CU_INVALID_HANDLE;
 }
 
+bool func__is(const CUkernelNodeParams *p, const char *name)
+{
+	struct launchable l;
+
+	if (func__look(p->func ? p->func : (CUfunction)(void *)p->kern, p->func ? p->func->ctx : NULL, &l))
+		return false;
+	return !strcmp(l.name ? l.name : "", name ? name : "");
+}
+
 /* A list of tags and values: 1 is followed by a buffer of parameters, 2 by its size, 0 ends it. */
 static void *first_of_extra(void **extra)
 {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Graphs. An executable one is a copy in which nodes have their start; branches run in parallel. */
+/* Graphs and their nodes. */
 #include "sim.h"
 #include <stdlib.h>
 #include <string.h>
 
 static struct slab graphs = SLAB(struct CUgraph_st), nodes = SLAB(struct CUgraphNode_st);
-static struct slab execs = SLAB(struct CUgraphExec_st);
 
 CUgraph graph__new(void)
 {
@@ -37,6 +36,12 @@ CUgraphNode graph__add(CUgraph g, int type, const CUgraphNode *deps, size_t n)
 	return node;
 }
 
+void node__set_name(CUgraphNode n, const char *name)
+{
+	free(n->name);
+	n->name = name ? strdup(name) : NULL;
+}
+
 void graph__free(CUgraph g)
 {
 	for (size_t i = 0; i < g->count; i++) {
@@ -45,6 +50,7 @@ void graph__free(CUgraph g)
 		if (n->child)
 			graph__free(n->child);
 		free(n->deps);
+		free(n->name);
 		store(&n->magic, M_DEAD);
 		slab__put(&nodes, n);
 	}
@@ -64,7 +70,9 @@ CUgraph graph__copy(CUgraph g)
 		for (size_t k = 0; k < to->dep_count; k++)
 			to->deps[k] = copy->nodes[from->deps[k]->index];
 		to->params = from->params;
-		to->ns = from->ns;
+		to->full_ns = from->full_ns;
+		to->off = from->off;
+		node__set_name(to, from->name);
 		to->event = from->event;
 		if (from->child)
 			to->child = graph__copy(from->child);
@@ -72,35 +80,15 @@ CUgraph graph__copy(CUgraph g)
 	return copy;
 }
 
-/* Nodes depend on earlier ones only, so one pass over them is enough. */
-static int64_t graph__schedule(CUgraph g)
-{
-	int64_t total = 0;
-
-	for (size_t i = 0; i < g->count; i++) {
-		CUgraphNode n = g->nodes[i];
-
-		n->start = 0;
-		if (n->child)
-			n->ns = graph__schedule(n->child);
-		for (size_t k = 0; k < n->dep_count; k++)
-			if (n->start < n->deps[k]->start + n->deps[k]->ns)
-				n->start = n->deps[k]->start + n->deps[k]->ns;
-		if (total < n->start + n->ns)
-			total = n->start + n->ns;
-	}
-	return total;
-}
-
 /* --- making them ------------------------------------------------------------------------------ */
-static CUresult check(CUgraph g)
+CUresult graph__check(CUgraph g)
 {
 	return g && g->magic == M_GRAPH ? CU_OK : CU_INVALID_VALUE;
 }
 
 static CUresult check_deps(CUgraph g, const CUgraphNode *deps, size_t n)
 {
-	CUresult r = check(g);
+	CUresult r = graph__check(g);
 
 	for (size_t i = 0; !r && i < n; i++)
 		if (!deps || !deps[i] || deps[i]->magic != M_NODE ||
@@ -120,7 +108,7 @@ API(cuGraphCreate, CUgraph *g, unsigned flags)
 
 API(cuGraphDestroy, CUgraph g)
 {
-	CUresult r = check(g);
+	CUresult r = graph__check(g);
 
 	ENTER();
 	if (!r)
@@ -130,7 +118,7 @@ API(cuGraphDestroy, CUgraph g)
 
 API(cuGraphClone, CUgraph *copy, CUgraph g)
 {
-	CUresult r = check(g);
+	CUresult r = graph__check(g);
 
 	ENTER();
 	if (!r)
@@ -138,24 +126,45 @@ API(cuGraphClone, CUgraph *copy, CUgraph g)
 	RET(r);
 }
 
+static CUresult look(const CUkernelNodeParams *p, struct launchable *l)
+{
+	CUcontext c;
+	CUresult r = ctx__current(thread__self(), &c);
+
+	return r ? r : func__look(p->func ? p->func : (CUfunction)(void *)p->kern, c, l);
+}
+
+static void set_kernel(CUgraphNode n, const CUkernelNodeParams *p, const struct launchable *l)
+{
+	n->params = *p;
+	n->params.func = l->function;
+	n->params.kern = l->kernel;
+	node__set_name(n, l->name);
+	n->full_ns = func__length(l, p->params, p->extra);
+}
+
+CUresult node__set_kernel(CUgraphNode n, const CUkernelNodeParams *p)
+{
+	struct launchable l;
+	CUresult r = n && n->magic == M_NODE && n->type == CU_NODE_KERNEL ? look(p, &l) : CU_INVALID_VALUE;
+
+	if (!r)
+		set_kernel(n, p, &l);
+	return r;
+}
+
 static CUresult add_kernel(CUgraphNode *out, CUgraph g, const CUgraphNode *deps, size_t n,
 			   const CUkernelNodeParams *p)
 {
 	struct launchable l;
-	CUcontext c;
 	CUresult r = check_deps(g, deps, n);
 
 	if (!r)
-		r = ctx__current(thread__self(), &c);
-	if (!r)
-		r = func__look(p->func ? p->func : (CUfunction)(void *)p->kern, c, &l);
+		r = look(p, &l);
 	if (r)
 		return r;
 	*out = graph__add(g, CU_NODE_KERNEL, deps, n);
-	(*out)->params = *p;
-	(*out)->params.func = l.function;
-	(*out)->params.kern = l.kernel;
-	(*out)->ns = func__length(&l, p->params, p->extra);
+	set_kernel(*out, p, &l);
 	return CU_OK;
 }
 
@@ -208,7 +217,7 @@ API(cuGraphAddChildGraphNode, CUgraphNode *out, CUgraph g, const CUgraphNode *de
 
 	ENTER();
 	if (!r)
-		r = check(child);
+		r = graph__check(child);
 	if (r)
 		RET(r);
 	*out = graph__add(g, CU_NODE_GRAPH, deps, n);
@@ -219,7 +228,7 @@ API(cuGraphAddChildGraphNode, CUgraphNode *out, CUgraph g, const CUgraphNode *de
 /* --- asking ----------------------------------------------------------------------------------- */
 API(cuGraphGetNodes, CUgraph g, CUgraphNode *v, size_t *n)
 {
-	CUresult r = check(g);
+	CUresult r = graph__check(g);
 
 	ENTER();
 	if (!r && !n)
@@ -259,6 +268,27 @@ API(cuGraphKernelNodeGetParams_v2, CUgraphNode n, CUkernelNodeParams *p)
 	RET(CU_OK);
 }
 
+API(cuGraphKernelNodeSetParams, CUgraphNode n, const CUkernelNodeParams *p)
+{
+	CUkernelNodeParams full = { 0 };
+
+	ENTER();
+	memcpy(&full, p, offsetof(CUkernelNodeParams, kern));
+	RET(node__set_kernel(n, &full));
+}
+
+API(cuGraphKernelNodeSetParams_v2, CUgraphNode n, const CUkernelNodeParams *p)
+{
+	ENTER();
+	RET(node__set_kernel(n, p));
+}
+
+API(cuGraphNodeSetParams, CUgraphNode n, CUgraphNodeParams *p)
+{
+	ENTER();
+	RET(p->type == CU_NODE_KERNEL ? node__set_kernel(n, &p->kernel) : CU_NOT_SUPPORTED);
+}
+
 API(cuGraphChildGraphNodeGetGraph, CUgraphNode n, CUgraph *g)
 {
 	ENTER();
@@ -267,117 +297,3 @@ API(cuGraphChildGraphNodeGetGraph, CUgraphNode n, CUgraph *g)
 	*g = n->child;
 	RET(CU_OK);
 }
-
-/* --- executable graphs ------------------------------------------------------------------------ */
-static CUresult instantiate(CUgraphExec *out, CUgraph g)
-{
-	CUresult r = check(g);
-	CUgraphExec x;
-
-	if (!r && !out)
-		r = CU_INVALID_VALUE;
-	if (r)
-		return r;
-	x = slab__get(&execs);
-	x->graph = graph__copy(g);
-	x->ns = graph__schedule(x->graph);
-	x->busy_until = SIM_NONE;
-	store(&x->magic, M_EXEC);
-	*out = x;
-	return CU_OK;
-}
-
-API(cuGraphInstantiate, CUgraphExec *x, CUgraph g, CUgraphNode *bad, char *text, size_t n)
-{
-	(void)bad, (void)text, (void)n;
-	ENTER();
-	RET(instantiate(x, g));
-}
-
-API(cuGraphInstantiate_v2, CUgraphExec *x, CUgraph g, CUgraphNode *bad, char *text, size_t n)
-{
-	(void)bad, (void)text, (void)n;
-	ENTER();
-	RET(instantiate(x, g));
-}
-
-API(cuGraphInstantiateWithFlags, CUgraphExec *x, CUgraph g, unsigned long long flags)
-{
-	(void)flags;
-	ENTER();
-	RET(instantiate(x, g));
-}
-
-API(cuGraphInstantiateWithParams, CUgraphExec *x, CUgraph g, void *params)
-{
-	(void)params;
-	ENTER();
-	RET(instantiate(x, g));
-}
-
-API(cuGraphInstantiateWithParams_ptsz, CUgraphExec *x, CUgraph g, void *params)
-{
-	(void)params;
-	ENTER();
-	RET(instantiate(x, g));
-}
-
-static bool same_shape(CUgraph a, CUgraph b)
-{
-	if (a->count != b->count)
-		return false;
-	for (size_t i = 0; i < a->count; i++) {
-		CUgraphNode x = a->nodes[i], y = b->nodes[i];
-
-		if (x->type != y->type || x->dep_count != y->dep_count)
-			return false;
-		for (size_t k = 0; k < x->dep_count; k++)
-			if (x->deps[k]->index != y->deps[k]->index)
-				return false;
-	}
-	return true;
-}
-
-API(cuGraphExecUpdate_v2, CUgraphExec x, CUgraph g, CUgraphUpdateInfo *info)
-{
-	enum { TOPOLOGY_CHANGED = 2 };
-	CUgraph old;
-
-	ENTER();
-	if (!x || x->magic != M_EXEC || check(g))
-		RET(CU_INVALID_VALUE);
-	if (info)
-		*info = (CUgraphUpdateInfo){ 0 };
-	if (!same_shape(x->graph, g)) {
-		if (info)
-			info->result = TOPOLOGY_CHANGED;
-		RET(CU_GRAPH_EXEC_UPDATE_FAILURE);
-	}
-	old = x->graph;
-	x->graph = graph__copy(g);
-	x->ns = graph__schedule(x->graph);
-	graph__free(old);
-	RET(CU_OK);
-}
-
-API(cuGraphExecDestroy, CUgraphExec x)
-{
-	ENTER();
-	if (!x || x->magic != M_EXEC)
-		RET(CU_INVALID_VALUE);
-	graph__free(x->graph);
-	store(&x->magic, M_DEAD);
-	slab__put(&execs, x);
-	RET(CU_OK);
-}
-
-static CUresult upload(CUgraphExec x, CUstream handle, bool ptsz)
-{
-	CUstream s;
-	CUresult r = stream__resolve(thread__self(), handle, ptsz, &s);
-
-	return r ? r : !x || x->magic != M_EXEC ? CU_INVALID_VALUE : CU_OK;
-}
-
-API(cuGraphUpload, CUgraphExec x, CUstream s) { ENTER(); RET(upload(x, s, false)); }
-API(cuGraphUpload_ptsz, CUgraphExec x, CUstream s) { ENTER(); RET(upload(x, s, true)); }

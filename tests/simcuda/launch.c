@@ -81,10 +81,11 @@ static CUresult launch_captured(const struct launch *a, CUstream s, const struct
 		return r;
 	n->params.func = l->function;
 	n->params.kern = l->kernel;
+	node__set_name(n, l->name);
 	memcpy(&n->params.gridX, a->dim, sizeof(a->dim));
 	n->params.sharedBytes = a->shared;
 	n->params.ctx = s->ctx;
-	n->ns = func__length(l, a->params, a->extra);
+	n->full_ns = func__length(l, a->params, a->extra);
 	capture__unlock();
 	*done = true;
 	return CU_OK;
@@ -339,6 +340,7 @@ static CUresult graph_launch(const char *entry, CUgraphExec x, CUstream handle, 
 		count(t, C_failed);
 		return r;
 	}
+	trace__graph(t, x->graph);
 	line.nodes = x->graph->count;
 	line.ctx_id = s->ctx->id;
 	if (n) {

@@ -44,7 +44,7 @@ CUresult copy__occupy(const struct op *op, CUstream *s, bool *done)
 	line = (struct truth_line){ .entry = op->entry, .copy = op->kind, .bytes = op->bytes,
 				    .stream = op->stream, .ctx_id = (*s)->ctx->id, .tid = t->tid };
 	if (node) {
-		node->ns = w.ns;
+		node->full_ns = w.ns;
 		capture__unlock();
 		*done = true;
 		trace__write(t, &line, SIM_NONE, SIM_NONE);

@@ -341,16 +341,21 @@ struct launchable {
 	CUkernel kernel;
 };
 CUresult func__look(CUfunction f, CUcontext c, struct launchable *l);
+/* The kernel of these is still there, and has that name. */
+bool func__is(const CUkernelNodeParams *p, const char *name);
 int64_t func__length(const struct launchable *l, void **params, void **extra);
 /* A kernel that tells its own times has run. */
 void func__tell(const struct launchable *l, void **params, int64_t start, int64_t end);
 
-/* --- graphs (graph.c) ------------------------------------------------------------------------- */
+/* --- graphs (graph.c, graph_exec.c) ------------------------------------------------------------------- */
 struct CUgraphNode_st {
 	unsigned magic;
 	int type;
 	CUkernelNodeParams params;
 	int64_t ns, start;		/* start: offset in the graph, set at instantiation */
+	int64_t full_ns;		/* what it takes unless it is off */
+	bool off;			/* in an executable graph */
+	char *name;			/* of a kernel, which may be unloaded; its own */
 	CUgraph child;
 	CUevent event;
 	CUgraphNode *deps;
@@ -369,6 +374,10 @@ struct CUgraphExec_st {
 };
 CUgraph graph__new(void);
 CUgraph graph__copy(CUgraph g);
+CUresult graph__check(CUgraph g);
+/* What a kernel's node runs from now on. */
+CUresult node__set_kernel(CUgraphNode n, const CUkernelNodeParams *p);
+void node__set_name(CUgraphNode n, const char *name);
 void graph__free(CUgraph g);
 CUgraphNode graph__add(CUgraph g, int type, const CUgraphNode *deps, size_t count);
 
@@ -389,6 +398,7 @@ struct truth_line {
 extern bool truth_on, copies_on;
 void trace__open(void);
 void trace__write(struct thread *t, const struct truth_line *l, int64_t start, int64_t end);
+void trace__graph(struct thread *t, CUgraph g);	/* is launched */
 void trace__flush(struct thread *t);	/* before a wait: the buffer gets to the file */
 void trace__waited(int64_t begun);	/* after one */
 void trace__thread_ends(struct thread *t);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What happened, for tests to compare with: STANDIN_TRUTH, STANDIN_COPIES, STANDIN_WAITS, STANDIN_TRACE,
- * STANDIN_STATS; and a place to wait at: STANDIN_GATE.
+ * What happened, for tests to compare with: STANDIN_TRUTH, STANDIN_COPIES, STANDIN_GRAPHS, STANDIN_WAITS,
+ * STANDIN_TRACE, STANDIN_STATS; and a place to wait at: STANDIN_GATE.
  *
  * A launch is written through if its thread has written nothing for 10 ms or has just waited for
  * the device, else it is kept and written with the next ones. So a process that is killed loses
@@ -28,7 +28,7 @@ struct truth_buffer {
 };
 
 bool truth_on, copies_on;
-static int truth_fd = -1, copies_fd = -1, waits_fd = -1, trace_fd = -1, stats_fd = -1;
+static int truth_fd = -1, copies_fd = -1, waits_fd = -1, graphs_fd = -1, trace_fd = -1, stats_fd = -1;
 static bool finished;
 static char gate_entry[64];
 static const char *gate_path;		/* NULL: no gate, or it was passed */
@@ -95,6 +95,7 @@ void trace__open(void)
 	stats_fd = open_for_append("STANDIN_STATS");
 	copies_fd = open_for_append("STANDIN_COPIES");
 	waits_fd = open_for_append("STANDIN_WAITS");
+	graphs_fd = open_for_append("STANDIN_GRAPHS");
 	truth_on = truth_fd >= 0;
 	copies_on = copies_fd >= 0;
 	gate__read(getenv("STANDIN_GATE"));
@@ -275,6 +276,49 @@ void trace__waited(int64_t begun)
 	n = snprintf(line, sizeof(line), "%d %d %lld %lld\n", dev.pid, thread__self()->tid,
 		     (long long)begun, (long long)now);
 	write_all(waits_fd, line, (size_t)n);
+}
+
+static size_t kernels_of(CUgraph g)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->count; i++) {
+		n += g->nodes[i]->type == CU_NODE_KERNEL;
+		n += g->nodes[i]->child ? kernels_of(g->nodes[i]->child) : 0;
+	}
+	return n;
+}
+
+static char *put_kernels(char *p, CUgraph g)
+{
+	for (size_t i = 0; i < g->count; i++) {
+		CUgraphNode n = g->nodes[i];
+
+		if (n->child)
+			p = put_kernels(p, n->child);
+		if (n->type != CU_NODE_KERNEL)
+			continue;
+		*p++ = ' ';
+		p = put_name(p, n->name, p + LINE_MAX_ - 512);
+	}
+	return p;
+}
+
+/* They are few, too. */
+void trace__graph(struct thread *t, CUgraph g)
+{
+	char *line, *p;
+
+	if (graphs_fd < 0)
+		return;
+	line = malloc((kernels_of(g) + 1) * LINE_MAX_);
+	p = put_number(line, (uint64_t)dev.pid);
+	*p++ = ' ';
+	p = put_number(p, (uint64_t)t->tid);
+	p = put_kernels(p, g);
+	*p++ = '\n';
+	write_all(graphs_fd, line, (size_t)(p - line));
+	free(line);
 }
 
 void trace__write(struct thread *t, const struct truth_line *l, int64_t start, int64_t end)

@@ -35,7 +35,7 @@ int main(void)
 	SIZE(CUpointer_attribute); SIZE(CUmemorytype); SIZE(CUfunction_attribute);
 	SIZE(CUresult); SIZE(CUdevice); SIZE(CUcontext); SIZE(CUgreenCtx); SIZE(CUmodule);
 	SIZE(CUlibrary); SIZE(CUfunction); SIZE(CUkernel); SIZE(CUstream); SIZE(CUevent);
-	SIZE(CUgraphExec); SIZE(CUstreamCaptureStatus); SIZE(CUstreamCaptureMode);
+	SIZE(CUgraph); SIZE(CUgraphNode); SIZE(CUgraphExec); SIZE(CUstreamCaptureStatus); SIZE(CUstreamCaptureMode);
 	SIZE(CUlaunchAttributeID); SIZE(CUlaunchAttributeValue); SIZE(CUlaunchAttribute);
 	SIZE(CUlaunchConfig); SIZE(CUDA_LAUNCH_PARAMS);
 	PLACE(CUlaunchAttribute, id); PLACE(CUlaunchAttribute, value);

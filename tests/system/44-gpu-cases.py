@@ -25,7 +25,8 @@ OURS = {entry: ("0",) for entry in (
     "cuCtxGetCurrent", "cuCtxGetDevice", "cuCtxGetId", "cuDeviceGetName",
     "cuDevicePrimaryCtxGetState", "cuDriverGetVersion", "cuEventCreate", "cuEventRecord", "cuFuncGetName", "cuKernelGetName",
     "cuFuncGetAttribute", "cuKernelGetAttribute",
-    "cuStreamGetCtx", "cuStreamGetFlags", "cuStreamIsCapturing", "cuThreadExchangeStreamCaptureMode")}
+    "cuStreamGetCtx", "cuStreamGetFlags", "cuStreamIsCapturing", "cuThreadExchangeStreamCaptureMode",
+    "cuGraphGetNodes", "cuGraphNodeGetType", "cuGraphKernelNodeGetParams_v2", "cuStreamGetCaptureInfo_v3")}
 OURS["cuEventElapsedTime_v2"] = ("0", "600")
 
 

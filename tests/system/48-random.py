@@ -237,6 +237,29 @@ def in_order(launches, sites):
     return {l.n: s for l, s in zip(launches, sites)}
 
 
+def compare_graphs(run, launches, sites, results):
+    """What a graph runs, where that is known: the device's own, in the order of the thread."""
+    made = collections.defaultdict(list)
+    if os.path.exists(run.graphs_file):
+        with open(run.graphs_file, encoding="utf-8") as f:
+            for line in f:
+                _, tid, *names = line.split()
+                made[int(tid)].append(collections.Counter(names))
+    for l in launches:
+        site = sites[l.n]
+        if not l.graph or l.result:
+            continue
+        if not checks(made[site.tid], "a graph that the device has not launched", l):
+            continue
+        want, result = made[site.tid].pop(0), results.get(site.id)
+        got = run.channel.kernels_of(result) if result else None
+        graphs[got is not None] += 1
+        kernels.update("gone" if name == "?" else "there" for name in want.elements())
+        # Kernels that were gone may have any name.
+        checks(got is None or sum(got.values()) == sum(want.values()) and
+               sum((got - want).values()) <= want["?"], "a graph runs", want, "not", got, l)
+
+
 COPIES = os.path.join(TMP, "copies")
 
 
@@ -260,6 +283,7 @@ def compare(run, account):
     truths, left = match_truth(account.launches, sites, run.truth() + copies())
     checks(not left, "the device ran what nobody launched:", left[:1])
     contexts = {}
+    compare_graphs(run, account.launches, sites, results)
     for l in account.launches:
         result, truth = results.pop(sites[l.n].id, None), truths.get(l.n)
         if not checks(result, "no result", l, sites[l.n]):
@@ -337,7 +361,7 @@ def one(seed):
         compare(run, account)
         runs = sum(bool(r.cause) and bool(r.flags & F_PDL) or r.launches > 1 for r in run.channel.results)
         compare_stats(account, timing.stats(stats), guest_stats, runs)
-    for path in (run.out, run.truth_file, run.trace_file):
+    for path in (run.out, run.truth_file, run.trace_file, run.graphs_file):
         if os.path.exists(path) and "SEED" not in os.environ:
             os.remove(path)
 
@@ -390,6 +414,8 @@ def try_seed(what, seed):
 
 
 seen, in_runs, failed, done = collections.Counter(), collections.Counter(), [], 0
+kernels = collections.Counter()
+graphs = collections.Counter()	# launches by whether it is known what they run
 seen_library = [timing.seen_library(apart) for apart in (False, True)]
 for each in seeds():
     try_seed(one, each)
@@ -399,6 +425,10 @@ for each in [int(os.environ["SEED"])] if "SEED" in os.environ else range(1, 21):
 by_cause = collections.Counter()
 for (_, cause), n in seen.items():
     by_cause[cause] += n
+print(f"{graphs[True]} graph launches of which it is known what they run, {graphs[False]} others; of their kernels {kernels['gone']} of "
+      f"{sum(kernels.values())} were unloaded before")
+if done >= 100:
+    checks(graphs[True] > 20 * graphs[False] and kernels["there"] > kernels["gone"], "graphs of which it isn't known what they run:", graphs)
 print(f"{done} seeds, {sum(seen.values())} launches, by cause {dict(sorted(by_cause.items()))}, "
       f"of these in runs {dict(sorted(in_runs.items()))}")
 if done >= 100:

@@ -69,6 +69,7 @@ class Channel:
     def __init__(self):
         self.results, self.names, self.devices, self.counts = [], {}, {}, {}
         self.waits = []  # results, too, of what is no work
+        self.graphs = collections.defaultdict(list)
         self.more = {}  # id of a run's first launch -> ids of the others
         self.state = self.reason = self.detail = self.slots = None
         self.broken = False
@@ -90,6 +91,16 @@ class Channel:
     def by_id(self):
         """The result that answers for a launch."""
         return {i: r for r in self.results for i in self.members(r)}
+
+    def kernels_of(self, result):
+        """Of a graph: name -> nodes; None: not known."""
+        if not result.name:
+            return None
+        kernels = collections.Counter()
+        for name, copy, count in self.graphs[result.name]:
+            if not copy:
+                kernels[self.names[name][2] if name in self.names else None] += count
+        return kernels
 
     def kernel(self, result):
         return self.names[result.name][2] if result.name in self.names else None
@@ -142,7 +153,9 @@ class Run:
         self.out = os.path.join(TMP, f"run{Run.serial}")
         self.truth_file = self.out + ".truth"
         self.trace_file = self.out + ".trace"
+        self.graphs_file = self.out + ".graphs"
         variables.setdefault("STANDIN_TRUTH", self.truth_file)
+        variables.setdefault("STANDIN_GRAPHS", self.graphs_file)
         variables.setdefault("TIMING_SITES", self.trace_file)
         if trace:  # calls and sites in one file, so in their order
             variables["STANDIN_TRACE"] = self.trace_file
@@ -181,6 +194,8 @@ class Run:
                                                    rest[4] if len(rest) > 4 else "")
                 elif word == "device":
                     channel.devices[int(rest[1])] = (int(rest[2]), rest[3])
+                elif word == "graph":
+                    channel.graphs[int(rest[1])] += [tuple(map(int, m.split(":"))) for m in rest[2:]]
                 elif word == "count":
                     channel.counts[rest[1]] = int(rest[2])
                 elif word == "broken":

@@ -22,9 +22,11 @@ SKIP = 77
 ROOT = r"(?:_start|__libc_start_main(?:_impl)?|__libc_start_call_main|start_thread|(?:__)?clone3?|" \
        r"libc(?:\.so\.6|-2\.\d+\.so)\+0x[0-9a-f]+)"
 GPU = "[GPU] "
+GRAPH = "[graph]"
 UNKNOWN = "[unknown kernel]"	# what probes in the driver can't tell
 
-Stack = collections.namedtuple("Stack", "comm pid frames kernel weight")
+# `kernel` is "[graph]" of all that a graph runs; `inside` are the frames below the graph's.
+Stack = collections.namedtuple("Stack", "comm pid frames kernel weight inside")
 Chain = collections.namedtuple("Chain", "pid path kernel launches ns")
 
 
@@ -59,8 +61,12 @@ def parse_line(line):
     text, weight = line.rstrip("\n").rsplit(" ", 1)
     process, *frames = text.split(";")
     comm, pid = re.fullmatch(r"(.*) \(pid (\d+)\)", process).groups()
+    inside = ()
+    if GPU + GRAPH in frames:
+        at = frames.index(GPU + GRAPH)
+        frames, inside = frames[:at + 1], tuple(frames[at + 1:])
     kernel = frames.pop()[len(GPU):] if frames and frames[-1].startswith(GPU) else None
-    return Stack(comm, int(pid), frames, kernel, int(weight))
+    return Stack(comm, int(pid), frames, kernel, int(weight), inside)
 
 
 def read(path):

@@ -5,7 +5,7 @@ import re
 import struct
 import subprocess
 
-SWAPPED = 124	# slots that the library swaps in the stand-in driver
+SWAPPED = 151	# slots that the library swaps in the stand-in driver
 
 
 def mappings(pid, path):

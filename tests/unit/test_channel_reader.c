@@ -148,7 +148,7 @@ static void on_result(void *ctx, const struct channel_result *r)
 {
 	(void)ctx;
 	called++;
-	ck_assert_uint_lt(r->entry, r->flags & LAUNCH_COPY ? NR_CHANNEL_SLOTS : NR_LAUNCH_ENTRIES);
+	ck_assert_uint_lt(r->entry, r->flags & LAUNCH_COPY ? SLOT_GRAPHS : NR_LAUNCH_ENTRIES);
 	ck_assert_uint_lt(r->copy, NR_COPY_KINDS);
 	ck_assert_uint_lt(r->cause, NR_LAUNCH_CAUSES);
 	ck_assert_uint_le(r->load, LOAD_IDLE);
@@ -176,7 +176,19 @@ static void on_device(void *ctx, const struct channel_device *d)
 	ck_assert_uint_le(d->len, CHANNEL_MAX_NAME);
 }
 
-static const struct channel_handler handler = { on_result, on_name, on_device };
+static void on_graph(void *ctx, const struct channel_graph *g, uint32_t nr)
+{
+	(void)ctx;
+	called++;
+	ck_assert_uint_le(nr, CHANNEL_GRAPH_PART);
+	ck_assert_uint_le(g->first + nr, g->members);
+	for (uint32_t i = 0; i < nr; i++)
+		ck_assert_uint_le(g->member[i].copy, NR_COPY_KINDS);
+}
+
+static const struct channel_handler handler = {
+	.result = on_result, .name = on_name, .device = on_device, .graph = on_graph,
+};
 
 /* One record at the ring's start; the reader's verdict: 1 taken, else an error. */
 static int verdict(const void *record, size_t bytes)
@@ -262,7 +274,7 @@ START_TEST(bad_results_end_the_channel)
 		ck_assert_int_eq(verdict(&r, sizeof(r)), -EBADMSG);	\
 	} while (0)
 	COPY_REFUSED(entry, SLOT_COPIES - 1);
-	COPY_REFUSED(entry, NR_CHANNEL_SLOTS);
+	COPY_REFUSED(entry, SLOT_GRAPHS);
 	COPY_REFUSED(copy, NR_COPY_KINDS);
 	COPY_REFUSED(flags, 0);
 
@@ -324,6 +336,44 @@ START_TEST(bad_texts_end_the_channel)
 	n.n.status = NAME_CUT;
 	n.n.head.size = 16;
 	ck_assert_int_eq(verdict(&n, sizeof(n)), -EBADMSG);
+}
+END_TEST
+
+START_TEST(bad_graphs_end_the_channel)
+{
+	struct graph { struct channel_graph g; struct channel_node n[3]; } good = {
+		.g = { .head = { sizeof(good), CHANNEL_GRAPH, 0 }, .members = 5, .first = 2 },
+		.n = { { .count = 1 }, { .count = ~0u, .copy = NR_COPY_KINDS }, { .count = 2 } },
+	}, g = good;
+	static struct { struct channel_graph g; struct channel_node n[CHANNEL_GRAPH_PART + 1]; } many;
+	struct channel_graph none = { .head = { sizeof(none), CHANNEL_GRAPH, 0 }, .generation = 1 };
+
+	ck_assert_int_eq(verdict(&g, sizeof(g)), 1);
+	ck_assert_int_eq(verdict(&none, sizeof(none)), 1);
+#define GRAPH_REFUSED(field, value)					\
+	do {								\
+		g = good;						\
+		g.field = value;					\
+		ck_assert_int_eq(verdict(&g, sizeof(g)), -EBADMSG);	\
+	} while (0)
+	GRAPH_REFUSED(g.members, 4);
+	GRAPH_REFUSED(g.members, CHANNEL_GRAPH_NODES + 1);
+	GRAPH_REFUSED(g.members, ~0u);
+	GRAPH_REFUSED(g.first, 3);
+	GRAPH_REFUSED(g.first, ~0u);
+	GRAPH_REFUSED(g.head.size, sizeof(none));	/* none, and some are missing */
+	GRAPH_REFUSED(g.head.size, sizeof(none) - 8);
+	GRAPH_REFUSED(g.head.size, sizeof(good) - 8);
+	GRAPH_REFUSED(n[0].count, 0);
+	GRAPH_REFUSED(n[2].copy, NR_COPY_KINDS + 1);
+	for (uint32_t i = 0; i <= CHANNEL_GRAPH_PART; i++)
+		many.n[i].count = 1;
+	many.g = (struct channel_graph){ .head = { sizeof(many) - sizeof(many.n[0]), CHANNEL_GRAPH, 0 },
+					 .members = 2 * CHANNEL_GRAPH_PART };
+	ck_assert_uint_le(many.g.head.size, CHANNEL_MAX_RECORD);
+	ck_assert_int_eq(verdict(&many, many.g.head.size), 1);
+	many.g.head.size = sizeof(many);
+	ck_assert_int_eq(verdict(&many, sizeof(many)), -EBADMSG);
 }
 END_TEST
 
@@ -538,7 +588,7 @@ END_TEST
 
 UNIT_MAIN("channel_reader", only_sealed_memfds_of_the_right_size_are_mapped, children_do_not_have_it,
 	  huge_pages_are_refused, other_contents_are_refused, bad_results_end_the_channel,
-	  bad_texts_end_the_channel, a_record_may_not_leave_the_ring,
+	  bad_texts_end_the_channel, bad_graphs_end_the_channel, a_record_may_not_leave_the_ring,
 	  a_head_that_jumps_ends_the_channel, what_the_target_writes_as_the_tail_is_ignored,
 	  numbers_out_of_range_are_tamed, texts_exist_for_all_and_for_none,
 	  refusals_make_sense_whatever_the_target_says,

@@ -382,6 +382,22 @@ START_TEST(ever_new_shapes)
 }
 END_TEST
 
+/* At 1 % a second's worth is 10 ms: so much is there at first, and may be owed. */
+START_TEST(what_is_owed_is_paid_back)
+{
+	const struct sampling how = { .budget_ppm = 10000 };
+	struct pace pace = { 0 };
+	uint64_t now = 1000000000;
+
+	ck_assert(!pace__is_broke(&pace, how, now));
+	pace__owe(&pace, 25000000);
+	ck_assert(pace__is_broke(&pace, how, now));
+	ck_assert(pace__is_broke(&pace, how, now + 400000000));
+	ck_assert(!pace__is_broke(&pace, how, now + 600000000));
+	ck_assert_uint_eq(pace.records, 0);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("sampling");
@@ -391,6 +407,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(t, sums_are_right_on_average, 0, KINDS);
 	tcase_add_loop_test(t, a_bias_of_two_percent_would_be_found, 0, 1);
 	tcase_add_test(t, ever_new_shapes);
+	tcase_add_test(t, what_is_owed_is_paid_back);
 	suite_add_tcase(s, t);
 	return s;
 }

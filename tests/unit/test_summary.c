@@ -349,7 +349,7 @@ START_TEST(copies_are_no_launches)
 	s = closing(p, (struct closing_options){ .json = true, .metric = PROFILE_BYTES });
 	has(s, "\"metric\":\"bytes\",\"unit\":\"bytes\",");
 	has(s, "\"launches\":11,\"timed\":10,\"gpu_ns\":3000,");
-	has(s, "\"estimated\":0,\"estimated_ns\":0,\"looked_at\":null,\"looked_at_of\":null,"
+	has(s, "\"estimated\":0,\"estimated_ns\":0,\"split_ns\":0,\"looked_at\":null,\"looked_at_of\":null,"
 		   "\"gpu_error_ns\":null,\"copies\":5,\"copied_bytes\":4096,"
 	       "\"copies_timed\":4,\"copies_ns\":1000,");
 	free(s);
@@ -443,6 +443,19 @@ START_TEST(python_functions_have_names)
 END_TEST
 
 /* The same numbers as in the golden file. */
+START_TEST(a_graph_s_time_is_what_it_runs)
+{
+	struct profile *p = profile__new();
+	char *s;
+
+	ADD(PROFILE_GPU_NS, PROFILE_SHARED, 3000, 0, NATIVE("main"), GPU("k"));
+	ADD(PROFILE_GPU_NS, 0, 3000, 2, NATIVE("main"), GPU("k"));
+	has(s = summary(p, (struct summary_options){ 0 }), "100.0 %    6.00 us            2   1.50 us  k\n");
+	free(s);
+	profile__free(p);
+}
+END_TEST
+
 START_TEST(scripts_get_the_same_unrounded)
 {
 	struct folded_stats stats = { .lines = 1234, .bytes = 2048 };
@@ -462,7 +475,7 @@ START_TEST(scripts_get_the_same_unrounded)
 		"\"duration_ns\":10000000001,\"frequency_hz\":20,\"cpu_samples\":255,"
 		"\"driver_seen\":false,"
 		"\"launches\":4000,\"timed\":null,\"gpu_ns\":null,\"uncalibrated\":null,"
-		"\"uncalibrated_ns\":null,\"estimated\":null,\"estimated_ns\":null,"
+		"\"uncalibrated_ns\":null,\"estimated\":null,\"estimated_ns\":null,\"split_ns\":null,"
 		"\"looked_at\":null,\"looked_at_of\":null,\"gpu_error_ns\":null,"
 		"\"copies\":null,\"copied_bytes\":null,\"copies_timed\":null,\"copies_ns\":null,"
 		"\"waits\":null,\"waits_ns\":null,\"waits_estimated_ns\":null,\"waits_error_ns\":null,"
@@ -560,5 +573,6 @@ UNIT_MAIN("summary", the_table_adds_up_by_what_ends_the_stack, what_kernels_do_i
 	  quality_is_counted_by_event,
 	  the_end_says_what_is_missing_and_why, one_is_not_several, copies_are_no_launches,
 	  a_nameless_root_is_no_alarm, python_functions_have_names,
-	  scripts_get_the_same_unrounded, gpu_time_is_labelled, cpu_time_alone,
+	  scripts_get_the_same_unrounded, a_graph_s_time_is_what_it_runs, gpu_time_is_labelled,
+	  cpu_time_alone,
 	  many_bad_files_are_not_all_listed, errors_come_back)
