@@ -45,5 +45,8 @@ int main(int argc, char **argv)
 	MUST(cuCtxSynchronize());
 	printf("worker %d %d %d %d %d %d %d\n", number, (int)getpid(), d, nr, EACH * nr, number,
 	       EACH * nr * nr * 1000 + number * (1000 + SET_BYTES / 8));
+	/* Workers are there for longer than it takes to look at them. */
+	fflush(stdout);
+	usleep(300000);
 	return 0;
 }
