@@ -558,7 +558,7 @@ def identity():
         with open(f"/proc/{target.pid}/mem", "rb", buffering=0) as mem:
             mem.seek(base + at)
             magic, abi, size, owner, fd, sessions = struct.unpack("<QIIQiI", mem.read(32))
-            checks.equal((magic, abi, size), (0x7974746e65646963, 9, 32), "identity")
+            checks.equal((magic, abi, size), (0x7974746e65646963, 10, 32), "identity")
             mem.seek(owner)
             return struct.unpack("<I", mem.read(4))[0], fd, sessions
 
