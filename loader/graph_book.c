@@ -133,8 +133,10 @@ static struct graph_member member_of(const struct channel_node *n, const struct 
 
 	if (n->copy)
 		return m;
-	if (n->name && table__get(names, n->name, &work))
+	if (n->name && table__get(names, n->name, &work)) {
 		m.work = (uint32_t)work;
+		m.sizes = (uint32_t)(work >> 32);
+	}
 	memcpy(m.shape.grid, n->grid, sizeof(n->grid));
 	memcpy(m.shape.block, n->block, sizeof(n->block));
 	m.shape.shared_bytes = n->shared_bytes;

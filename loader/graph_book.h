@@ -22,8 +22,8 @@ void graph_book__free(struct graph_book *b);	/* NULL is fine */
 /* A launch, by its id, went into a capture from this stack. 0 or -ENOMEM. */
 int graph_book__captured(struct graph_book *b, uint64_t launch, uint32_t stack);
 /*
- * A checked record of the channel with nr members; `names`: generations of names -> work. What can't be
- * kept is counted in *lost. 0 or -ENOMEM.
+ * A checked record of the channel with nr members; `names`: generations of names -> sizes << 32 | work
+ * (works.h). What can't be kept is counted in *lost. 0 or -ENOMEM.
  */
 int graph_book__add(struct graph_book *b, const struct channel_graph *g, uint32_t nr,
 		    const struct table *names, uint64_t *lost);

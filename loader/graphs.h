@@ -19,7 +19,7 @@ struct graph_member {
 	uint32_t stack;		/* from which they were captured (stacks.h); STACKS_NONE: not known */
 	uint64_t launch;	/* on its way: which launch that was; then 0 */
 	struct shape shape;
-	uint32_t reserved;	/* 0 */
+	uint32_t sizes;		/* of a kernel, works__sizes(); 0: not known */
 };
 
 struct graphs;

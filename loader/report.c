@@ -122,6 +122,7 @@ static int add_member(struct report *r, const struct process *p, uint32_t graph,
 {
 	const struct tally_key key = {
 		.kind = m->copy ? TALLY_COPY : TALLY_LAUNCH, .work = m->copy ? m->copy - 1 : m->work,
+		.sizes = m->sizes,
 	};
 	int err = 0;
 
