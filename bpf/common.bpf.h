@@ -16,7 +16,7 @@
 /*
  * Stack memory that may be read: ordinary, no device. A page is read at once: that costs hardly more than a
  * word, and the next frames are there. The page behind may never have been touched; to find that out takes
- * most of a us.
+ * most of a us. A page belongs to one mapping: what lies in it beside lo and hi is of the same kind.
  */
 #define READ_PAGE 4096ull
 #define NO_PAGE 1ull

@@ -54,22 +54,13 @@ static ALWAYS_INLINE bool python__is_incomplete(const struct python_layout *l, c
 	       code->address + l->code_start + 2ull * code->traceable;
 }
 
-/* Of frames that have no owner, or whose owner is Python: whether the run ends with this one. */
-static ALWAYS_INLINE bool python__ends_run(const struct python_layout *l, const __u64 *frame)
-{
-	if (l->style == PYTHON_CFRAMES)
-		return true;
-	return l->style == PYTHON_ENTRY_FRAMES &&
-	       python__u8(frame, l->frame_entry, PYTHON_FRAME_BYTES);
-}
-
 static ALWAYS_INLINE void python__add(struct scratch *s, const struct python_layout *l,
-				      const __u64 *frame, bool ends_run)
+				      const __u64 *frame)
 {
 	__u64 code = python__u64(frame, l->frame_code, PYTHON_FRAME_BYTES) & ~(__u64)l->code_tag, word;
 	const struct known_code *c;
 
-	if (memo__take(s, l, frame, ends_run))
+	if (memo__take(s, l, frame))
 		return;
 	c = code__read(s, l, code);
 	if (!c) {
@@ -84,10 +75,13 @@ static ALWAYS_INLINE void python__add(struct scratch *s, const struct python_lay
 	word = (__u64)FRAME_PYTHON_AT << 60 | (__u64)python__offset(l, frame, code) << 32 | c->check;
 	words__add_python(s, FRAME_MAKE_ADDRESS(FRAME_PYTHON, code), word);
 	if (c->stays)
-		memo__put(s, l, frame, ends_run, word);
+		memo__put(s, l, frame, word);
 }
 
-/* A shim lies on the stack, whose pages the native walk needs as well. False: the frame is none. */
+/*
+ * A shim lies on the stack, whose pages the native walk needs as well. False: the frame is none, or lies
+ * elsewhere.
+ */
 static ALWAYS_INLINE bool shim__read(struct scratch *s, const struct python_layout *l, __u64 *back)
 {
 	__u64 frame = s->python.next, owner;
@@ -104,7 +98,6 @@ static long python__frame(__u64 i, struct scratch **ctx)
 	struct scratch *s = *ctx;
 	struct python_layout *l = python__layout(s->python.layout);
 	const __u64 *frame;
-	bool ends_run;
 	__u64 back;
 
 	if (!l)
@@ -126,9 +119,8 @@ static long python__frame(__u64 i, struct scratch **ctx)
 	    python__u8(frame, l->frame_owner, PYTHON_FRAME_BYTES) >= l->owner_shim)
 		return python__run_ends(s, l, back);
 	frame__goes_on(s);
-	ends_run = python__ends_run(l, frame);
-	python__add(s, l, frame, ends_run);
-	if (ends_run)
+	python__add(s, l, frame);
+	if (python__ends_run(l, frame))
 		return python__run_ends(s, l, back);
 	s->python.next = back;
 	if (s->python.next || l->style == PYTHON_FRAME_OBJECTS)

@@ -13,12 +13,22 @@
 #define FRAME_WORDS (6 + 4 * (PYTHON_STATES - 1))
 #define KNOWN_FRAMES 32		/* that are taken at a time */
 
-/* Of what is known of this process's functions at present. */
+/* Of what is known of this process's functions at present; no other process can aim at it. */
 static ALWAYS_INLINE void memos__start(struct scratch *s)
 {
-	s->python.tag = hash__mix(hash__mix(s->python.stamp) ^ s->python.image);
+	s->python.tag = hash__mix(hash__mix(s->python.stamp ^ settings.seed) ^ s->python.image);
 }
 
+/* Of frames that have no owner, or whose owner is Python: whether the run ends with this one. */
+static ALWAYS_INLINE bool python__ends_run(const struct python_layout *l, const __u64 *frame)
+{
+	if (l->style == PYTHON_CFRAMES)
+		return true;
+	return l->style == PYTHON_ENTRY_FRAMES &&
+	       python__u8(frame, l->frame_entry, PYTHON_FRAME_BYTES);
+}
+
+/* The frame's address only chooses the place: its words do not depend on it. */
 static ALWAYS_INLINE struct frame_memo *memo__of(struct scratch *s, __u64 frame)
 {
 	__u32 at = frame * 0x9e3779b97f4a7c15ull >> (64 - PYTHON_MEMO_SHIFT);
@@ -26,21 +36,20 @@ static ALWAYS_INLINE struct frame_memo *memo__of(struct scratch *s, __u64 frame)
 	return &s->python.memos[at & (PYTHON_MEMOS - 1)];
 }
 
-/* All but the position that a frame's words depend on, and what the last frame of a run says by itself. */
+/* All that a frame's words depend on but its position. */
 static ALWAYS_INLINE __u64 memo__key(const struct scratch *s, const struct python_layout *l,
-				     const __u64 *frame, bool ends_run)
+				     const __u64 *frame)
 {
 	__u64 owner = l->frame_owner == PYTHON_ABSENT ? 0 :
 		      python__u8(frame, l->frame_owner, PYTHON_FRAME_BYTES);
 
-	return (python__u64(frame, l->frame_code, PYTHON_FRAME_BYTES) ^ s->python.tag) +
-	       (owner << 48) + ((__u64)ends_run << 56);
+	return (python__u64(frame, l->frame_code, PYTHON_FRAME_BYTES) ^ s->python.tag) + (owner << 48);
 }
 
 static ALWAYS_INLINE bool memo__is_of(const struct frame_memo *m, const struct scratch *s,
-				      const struct python_layout *l, const __u64 *frame, bool ends_run)
+				      const struct python_layout *l, const __u64 *frame)
 {
-	return !((m->key ^ memo__key(s, l, frame, ends_run)) |
+	return !((m->key ^ memo__key(s, l, frame)) |
 		 (m->position ^ python__u64(frame, l->frame_position, PYTHON_FRAME_BYTES)));
 }
 
@@ -53,30 +62,29 @@ static ALWAYS_INLINE __u64 memo__first_word(const struct python_layout *l, const
 
 /* `frame`, which is at s->python.next, makes `word`. To be called only if its code stays known. */
 static ALWAYS_INLINE void memo__put(struct scratch *s, const struct python_layout *l, const __u64 *frame,
-				    bool ends_run, __u64 word)
+				    __u64 word)
 {
 	struct frame_memo *m = memo__of(s, s->python.next);
 
-	m->key = memo__key(s, l, frame, ends_run);
+	m->key = memo__key(s, l, frame);
 	m->position = python__u64(frame, l->frame_position, PYTHON_FRAME_BYTES);
 	m->word = word;
 }
 
 /* Adds the words of the frame at s->python.next, if it is known. */
-static ALWAYS_INLINE bool memo__take(struct scratch *s, const struct python_layout *l, const __u64 *frame,
-				     bool ends_run)
+static ALWAYS_INLINE bool memo__take(struct scratch *s, const struct python_layout *l, const __u64 *frame)
 {
 	const struct frame_memo *m = memo__of(s, s->python.next);
 
-	if (!s->python.stamp || !memo__is_of(m, s, l, frame, ends_run))
+	if (!s->python.stamp || !memo__is_of(m, s, l, frame))
 		return false;
 	words__add_python(s, memo__first_word(l, frame), m->word);
 	return true;
 }
 
 /*
- * Adds frames from s->python.next on, as long as they are known and in what was read already. Neither the
- * first of a list nor the last of a run is for this, which say more than their words.
+ * Adds frames from s->python.next on, as long as they are known and in what was read already. The first of a
+ * list is not for this, of which it is asked whether it is left over, nor is the last of a run.
  */
 static ALWAYS_INLINE void memos__take(struct scratch *s, const struct python_layout *l)
 {
@@ -96,7 +104,7 @@ static ALWAYS_INLINE void memos__take(struct scratch *s, const struct python_lay
 		    to > GPUCOLLECT_MAX_PYTHON_WORDS - FRAME_WORDS)
 			break;
 		back = python__u64(frame, l->frame_back, PYTHON_FRAME_BYTES);
-		if (!memo__is_of(m, s, l, frame, false) || !back)
+		if (python__ends_run(l, frame) || !memo__is_of(m, s, l, frame) || !back)
 			break;
 		first = memo__first_word(l, frame);
 		s->words[to] = first;
