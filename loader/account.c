@@ -157,10 +157,10 @@ static int find_work(struct account *a, const struct channel_result *r, struct t
 {
 	uint64_t work = 0;
 
-	if (r->flags & LAUNCH_GRAPH)
-		return graph_book__find(a->graphs, r->name, &a->shared->counters.lost_graphs, &key->work);
 	if (r->flags & LAUNCH_COPY)
 		work = r->copy;
+	else if (r->flags & LAUNCH_GRAPH)
+		return graph_book__find(a->graphs, r->name, &a->shared->counters.lost_graphs, &key->work);
 	else if (!r->name || !table__get(a->names, r->name, &work))
 		work = 0;
 	key->work = (uint32_t)work;
@@ -336,39 +336,53 @@ static int take_outside(struct account *a, const struct join_launch *launch, con
 	return leave_run(a, r);
 }
 
+/* What stands for a result that was lost. */
+static struct channel_result no_end_of(const struct account *a, const struct join_launch *launch)
+{
+	struct channel_result r = {
+		.cause = launch->flags & LAUNCH_CAPTURED ? CAUSE_CAPTURED : CAUSE_NO_END,
+		.launch = launch->id,
+		.device = -1,
+		.stands_for = launch->weight,
+		.stratum = launch->stratum,
+		.flags = (uint16_t)launch->flags,
+		.copy = launch->copy,
+		.bytes = launch->bytes,
+	};
+	uint64_t name = 0;
+
+	if (!(launch->flags & LAUNCH_GRAPH) && table__get(a->latest, launch->function, &name))
+		r.name = (uint32_t)name;
+	return r;
+}
+
 static int on_joined(void *ctx, const struct join_launch *launch, const struct channel_result *r)
 {
-	struct channel_result no_end = { .cause = CAUSE_NO_END, .device = -1, .stands_for = 1 };
 	bool outside = launch && launch->outside;
 	struct launches_counters *counters;
+	struct channel_result no_end;
 	struct account *a = ctx;
+	bool is_lost = !r;
 	uint32_t stratum;
-	uint64_t name = 0;
 	int err;
 
 	if ((r ? r->flags : launch->flags) & LAUNCH_WAIT)
 		return on_wait(a, launch, r);
-	if (!find_stratum(a, r ? r->stratum : launch->stratum, r ? r->stands_for : launch->weight,
-			  !outside && !(r && has_not_run(r)), &stratum))
+	if (is_lost) {
+		no_end = no_end_of(a, launch);
+		r = &no_end;
+	}
+	if (!find_stratum(a, r->stratum, r->stands_for, !outside && !has_not_run(r), &stratum))
 		return -ENOMEM;
-	err = add_waited(a, launch, r, stratum);
+	err = add_waited(a, launch, is_lost ? NULL : r, stratum);
 	if (err)
 		return err;
 	if (outside)
-		return r ? take_outside(a, launch, r) : 0;
-	if (!r && launch) {
-		no_end.stands_for = launch->weight;
-		no_end.stratum = launch->stratum;
-		no_end.flags = (uint16_t)launch->flags;
-		no_end.copy = launch->copy;
-		no_end.bytes = launch->bytes;
-		if (!(launch->flags & LAUNCH_GRAPH) && table__get(a->latest, launch->function, &name))
-			no_end.name = (uint32_t)name;
-	}
+		return is_lost ? 0 : take_outside(a, launch, r);
 	counters = &a->shared->counters;
-	counters->no_end += !r;
-	*(r && r->flags & LAUNCH_COPY ? &counters->copies_no_stack : &counters->no_stack) += !launch;
-	return add_result(a, launch, stratum, r ? r : &no_end);
+	counters->no_end += is_lost && r->cause == CAUSE_NO_END;
+	*(!is_lost && r->flags & LAUNCH_COPY ? &counters->copies_no_stack : &counters->no_stack) += !launch;
+	return add_result(a, launch, stratum, r);
 }
 
 uint32_t account__weight(const struct rec_launch *rec)

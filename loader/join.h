@@ -26,7 +26,7 @@ struct join_launch {
 	uint32_t weight, stratum;	/* of its probe */
 	struct shape shape;	/* of a kernel's launch */
 	bool outside;		/* not of the capture: neither it nor its result counts */
-	uint64_t id;		/* of a wait or copy */
+	uint64_t id;		/* its number in the target */
 	uint64_t time;		/* CLOCK_MONOTONIC ns: of its probe */
 };
 

@@ -25,7 +25,11 @@ struct report {
 	struct profile *profile;
 	struct path *path;		/* of the entry in hand */
 	struct table *python_threads;	/* process << 32 | thread: has Python frames in some stack */
+	size_t parts;			/* of graphs, so far */
+	bool whole;			/* some had too many */
 };
+
+#define MOST_PARTS (4u << 20)		/* a target may make up any number of results of one large graph */
 
 static int gpu_frame(struct report *r, const struct tally_key *key)
 {
@@ -144,8 +148,13 @@ static int add_graph(struct report *r, const struct tally_value *v, uint32_t nod
 	int err = 0;
 
 	m = r->in->launches ? graphs__get(launches__graphs(r->in->launches), v->key.work, &nr) : NULL;
+	if (m && nr > MOST_PARTS - r->parts) {
+		r->whole = true;
+		m = NULL;
+	}
 	if (!m)
 		return widths__add(r->widths, v, node, labels);
+	r->parts += nr;
 	shares = calloc(nr, sizeof(*shares));
 	if (!shares)
 		return -ENOMEM;
@@ -323,6 +332,8 @@ int report__build(const struct report_input *in, struct profile *p)
 		      add_entry(&r, tally__at(in->tally, i));
 	if (!err)
 		widths__finish(r.widths);
+	if (!err && r.whole)
+		err = profile__note(p, "graphs with too many parts in all: the time of some is not split");
 	if (!err)
 		err = note_missing(in, p);
 	if (!err)

@@ -92,11 +92,6 @@ static CUresult set_kernel(CUgraphExec exec, CUgraphNode node, const struct kern
 	return r;
 }
 
-static uint64_t kernel_of(const struct kernel_node *params)
-{
-	return (uint64_t)(params->function ? params->function : params->kernel);
-}
-
 static CUresult set_kernel_v2(CUgraphExec exec, CUgraphNode node, const struct kernel_node *params)
 {
 	CUresult (*original)(CUgraphExec, CUgraphNode, const struct kernel_node *) =
@@ -104,7 +99,7 @@ static CUresult set_kernel_v2(CUgraphExec exec, CUgraphNode node, const struct k
 	CUresult r = original(exec, node, params);
 
 	if (!r && library__is_active())
-		graph__changed(exec, node, kernel_of(params));
+		graph__changed(exec, node, kernel_node__handle(params));
 	return r;
 }
 
@@ -124,7 +119,7 @@ static CUresult set_node(CUgraphExec exec, CUgraphNode node, const struct node_p
 	if (r || !library__is_active())
 		return r;
 	if (params->type == GRAPH_NODE_KERNEL)
-		graph__changed(exec, node, kernel_of(&params->kernel));
+		graph__changed(exec, node, kernel_node__handle(&params->kernel));
 	else if (params->type != GRAPH_NODE_MEMCPY && params->type != GRAPH_NODE_MEMSET)
 		graph__unknown(exec);
 	return r;
@@ -176,7 +171,7 @@ static CUresult add_kernel_v2(CUgraphNode *node, CUgraph graph, const CUgraphNod
 			     const struct kernel_node *) = lib.original[SLOT_ADD_KERNEL_V2];
 	CUresult r = original(node, graph, after, nr, params);
 
-	return r ? r : added(kernel_of(params));
+	return r ? r : added(kernel_node__handle(params));
 }
 
 static CUresult add_node(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t nr,
@@ -186,7 +181,7 @@ static CUresult add_node(CUgraphNode *node, CUgraph graph, const CUgraphNode *af
 			     const struct node_params *) = lib.original[SLOT_ADD_NODE];
 	CUresult r = original(node, graph, after, nr, params);
 
-	return r || params->type != GRAPH_NODE_KERNEL ? r : added(kernel_of(&params->kernel));
+	return r || params->type != GRAPH_NODE_KERNEL ? r : added(kernel_node__handle(&params->kernel));
 }
 
 static CUresult add_node_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, const void *edges,
@@ -196,7 +191,7 @@ static CUresult add_node_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode 
 			     const struct node_params *) = lib.original[SLOT_ADD_NODE_V2];
 	CUresult r = original(node, graph, after, edges, nr, params);
 
-	return r || params->type != GRAPH_NODE_KERNEL ? r : added(kernel_of(&params->kernel));
+	return r || params->type != GRAPH_NODE_KERNEL ? r : added(kernel_node__handle(&params->kernel));
 }
 
 /* In the graph itself, not in what was made of it before. */
@@ -220,7 +215,7 @@ static CUresult node_set_kernel_v2(CUgraphNode node, const struct kernel_node *p
 	CUresult (*original)(CUgraphNode, const struct kernel_node *) = lib.original[SLOT_SET_KERNEL_V2];
 	CUresult r = original(node, params);
 
-	return r ? r : node_set(kernel_of(params));
+	return r ? r : node_set(kernel_node__handle(params));
 }
 
 static CUresult node_set_any(CUgraphNode node, const struct node_params *params)
@@ -228,7 +223,7 @@ static CUresult node_set_any(CUgraphNode node, const struct node_params *params)
 	CUresult (*original)(CUgraphNode, const struct node_params *) = lib.original[SLOT_SET_NODE];
 	CUresult r = original(node, params);
 
-	return r || params->type != GRAPH_NODE_KERNEL ? r : node_set(kernel_of(&params->kernel));
+	return r || params->type != GRAPH_NODE_KERNEL ? r : node_set(kernel_node__handle(&params->kernel));
 }
 
 void *hook__graph(uint32_t slot)

@@ -44,13 +44,13 @@ static int read_kernel(struct graph_nodes *n, CUgraph graph, CUgraphNode handle)
 
 	if (lib.driver.kernel_node(handle, &p))
 		return -EIO;
-	node.function = (uint64_t)(p.function ? p.function : p.kernel);
+	node.function = kernel_node__handle(&p);
 	memcpy(node.grid, p.grid, sizeof(node.grid));
 	memcpy(node.block, p.block, sizeof(node.block));
 	node.shared_bytes = p.shared_bytes;
 	/* It isn't to be asked for its name as what it is not. */
 	node.launch = capture__launch(handle, graph, true);
-	name__suppose(node.function, p.function ? HANDLE_FUNCTION : HANDLE_KERNEL);
+	name__suppose(node.function, p.kernel ? HANDLE_KERNEL : HANDLE_FUNCTION);
 	add(n, &node);
 	return 0;
 }
@@ -134,5 +134,5 @@ uint64_t graph_nodes__kernel(CUgraphNode node)
 	if (lib.driver.node_type(node, &type) || type != GRAPH_NODE_KERNEL ||
 	    lib.driver.kernel_node(node, &p))
 		return 0;
-	return (uint64_t)(p.function ? p.function : p.kernel);
+	return kernel_node__handle(&p);
 }

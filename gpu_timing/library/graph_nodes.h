@@ -41,7 +41,7 @@ enum graph_node_type {
 
 /* CUDA_KERNEL_NODE_PARAMS as of CUDA 12.0; before, `kernel` and `context` were not there. */
 struct kernel_node {
-	void *function;			/* CUfunction; NULL: `kernel` */
+	void *function;			/* CUfunction, of a kernel as well as the driver tells it; or NULL */
 	unsigned int grid[3];
 	unsigned int block[3];
 	unsigned int shared_bytes;
@@ -51,5 +51,11 @@ struct kernel_node {
 	void *context;
 };
 _Static_assert(sizeof(struct kernel_node) == 72, "the driver's");
+
+/* The handle that the program has launched: of a kernel nobody need ever have seen the function. */
+static inline uint64_t kernel_node__handle(const struct kernel_node *p)
+{
+	return (uint64_t)(p->kernel ? p->kernel : p->function);
+}
 
 #endif

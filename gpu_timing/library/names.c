@@ -160,7 +160,7 @@ static uint32_t send(uint64_t function, enum channel_name_status status,
 	return 0;
 }
 
-/* Without a context sizes aren't asked: those that were found before are taken for the handle's still. */
+/* Without a context sizes aren't asked: those that were found before hold until something is unloaded. */
 static uint32_t find(struct thread *t, uint64_t function, const struct context *c)
 {
 	uint32_t epoch = load_acquire(&table()->epoch), generation;
@@ -185,7 +185,7 @@ static uint32_t find(struct thread *t, uint64_t function, const struct context *
 		return generation;
 
 	status = resolve(e, function, &name, &len);
-	sizes = load_relaxed(&e->sizes);
+	sizes = load_relaxed(&e->sized) == epoch ? load_relaxed(&e->sizes) : 0;
 	if (!sized) {
 		sizes = status == NAME_ERROR ? 0 : ask_sizes(e, function, c);
 		store_relaxed(&e->sizes, sizes);
