@@ -157,8 +157,10 @@ def little_memory():
     tool = os.path.join(T.TMP, "limited")
     p = T.start(PLACES, "plain")
     before, poor = (maps(p.pid), descriptors(p.pid)), 0
-    # The last one: there is no room for the rules of unwinding, so that a stack ends where they would be needed.
-    reasons = ("gpucollect is out of memory", "gpucollect can't start a thread", "its stack can't be followed")
+    # The last two: there is no room for the rules of unwinding, so that a stack ends where they would be needed, or
+    # for the C library's symbols.
+    reasons = ("gpucollect is out of memory", "gpucollect can't start a thread", "its stack can't be followed",
+               "nameless function of the C library")
     for mib in range(8, 256, 2):
         with open(tool, "w", encoding="ascii") as f:
             f.write(f'#!/bin/sh\nulimit -v {mib << 10} && exec {T.TOOL} "$@"\n')
