@@ -42,6 +42,33 @@ def recursive(n):
 
 # --- through C
 
+def end_of_turns(_):
+    launch()
+
+
+def middle_of_turns(_):
+    end_of_turns(0)
+
+
+def by_turns():
+    """A frame in the midst of a run, then, at the same place, at its end: called by Python and by C."""
+    for _ in range(10):
+        middle_of_turns(0)
+        list(map(middle_of_turns, [0]))
+        CALLS.calls_back(TURNS, 1)
+        middle_of_turns(0)
+        middle_of_turns(*[0])
+
+
+@via("calls_back")
+def back_by_turns(n):
+    middle_of_turns(0)
+    list(map(middle_of_turns, [0]))
+
+
+TURNS = BACK(back_by_turns)
+
+
 @via("calls_back")
 def from_back(n):
     launch()
@@ -464,6 +491,7 @@ def main():
     through_c()
     deep(300)
     through_builtins()
+    by_turns()
     nested_map(1)
     nested_map(12)
     operators()
