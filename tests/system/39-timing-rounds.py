@@ -4,6 +4,7 @@
 its twin sees to whom nobody has attached.
 
 timeout: 900
+alone: it counts what the driver logs and the times that are lost, both matters of pace
 """
 import os
 import sys
