@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # timeout: 400
+# alone: it takes every process of the machine that launches
 """Who is recorded, and how the library gets to them.
 
 Several processes, children that were there before and that come later, processes that map the driver or
