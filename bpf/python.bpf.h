@@ -73,7 +73,7 @@ static ALWAYS_INLINE void python__add(struct scratch *s, const struct python_lay
 	if (python__is_incomplete(l, frame, c))
 		return;
 	word = (__u64)FRAME_PYTHON_AT << 60 | (__u64)python__offset(l, frame, code) << 32 | c->check;
-	words__add_python(s, FRAME_MAKE_ADDRESS(FRAME_PYTHON, code), word);
+	words__add_python(s, memo__first_word(l, frame), word);
 	if (c->stays)
 		memo__put(s, l, frame, word);
 }
