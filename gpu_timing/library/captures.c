@@ -19,21 +19,14 @@ static struct capture_table *table(void)
 	return &lib.memory->captures;
 }
 
-static uint64_t mix(uint64_t x)
-{
-	x ^= x >> 32;
-	x *= 0xd6e8feb86659fd93ull;
-	return x ^ x >> 29;
-}
-
 static struct captured *place(uint64_t node, uint64_t i)
 {
-	return &table()->at[(mix(node) + i) % MAX_CAPTURED];
+	return &table()->at[(hash__mix(node) + i) % MAX_CAPTURED];
 }
 
 static uint64_t *place_of_graph(uint64_t graph)
 {
-	return &table()->graphs[mix(graph) % CAPTURED_GRAPHS];
+	return &table()->graphs[hash__mix(graph) % CAPTURED_GRAPHS];
 }
 
 static bool holds(const struct captured *c)

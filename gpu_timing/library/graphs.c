@@ -16,16 +16,9 @@ static struct graph_table *table(void)
 	return &lib.memory->graphs;
 }
 
-static uint64_t mix(uint64_t x)
-{
-	x ^= x >> 32;
-	x *= 0xd6e8feb86659fd93ull;
-	return x ^ x >> 29;
-}
-
 static struct exec *place(uint64_t handle, uint64_t i)
 {
-	return &table()->execs[(mix(handle) + i) % MAX_EXECS];
+	return &table()->execs[(hash__mix(handle) + i) % MAX_EXECS];
 }
 
 /* The one that has this handle, free or not; NULL: there is none. */
@@ -132,7 +125,7 @@ static uint64_t hash_of(uint64_t hash, struct channel_node node)
 	node.launch = 0;
 	memcpy(word, &node, sizeof(word));
 	for (uint64_t i = 0; i < sizeof(word) / sizeof(word[0]); i++)
-		hash = mix(hash ^ word[i]) + i;
+		hash = hash__mix(hash ^ word[i]) + i;
 	return hash;
 }
 

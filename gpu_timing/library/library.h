@@ -35,6 +35,14 @@
 #define store_relaxed(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
 #define store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 
+/* Spreads handles, which are addresses, over a table. */
+static inline uint64_t hash__mix(uint64_t x)
+{
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ull;
+	return x ^ x >> 29;
+}
+
 struct guard {
 	uint32_t owner;		/* 1 in the process that we came into, 0 in a forked child */
 	uint32_t active;	/* 1 while hooks do more than pass through */
